@@ -1,0 +1,142 @@
+"""The protocols at the edges: ``Model``, ``Kernel``, ``Approver``.
+
+Each has a fake that ships and one behaviour suite that every implementation passes. The loop knows these and nothing
+of the libraries behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from harness_nb.types import Approval, Decision, JsonObject, Message, Status, ToolCall, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the reply's text, for the screen only."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of a reasoning summary, for the screen only."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What was streamed since the request is withdrawn: the attempt failed and is made again.
+
+    ``reason`` is a sentence for the person (``rate limit, trying again in 2 s``). Screens mark the partial text.
+    """
+
+    reason: str
+
+
+Delta = TextDelta | ReasoningDelta | Withdrawn
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """What a request may ask for beyond messages and tools; ``None`` leaves the provider's default."""
+
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    reasoning_effort: str | None = None
+    cache_key: str | None = None
+
+
+class Model(Protocol):
+    """A language model. The loop calls ``stream`` once a turn.
+
+    ``name`` is the spec that made it (``openai:gpt-6-luna``); ``accepts_images`` says whether image parts may be sent.
+    """
+
+    name: str
+    accepts_images: bool
+
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> AsyncGenerator[Delta | Message]:
+        """Yield deltas and then exactly one assistant ``Message``, which ends the generator.
+
+        Raises:
+            ModelError: when no whole reply could be had, after the adapter's own retries. No half answer is yielded.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections. Called once by the session that made the model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output of a running cell, as the kernel sent it.
+
+    ``kind`` is the iopub message type: ``stream`` {name, text}, ``display_data`` and ``execute_result``
+    {data, metadata}, ``update_display_data`` {data, metadata}, ``error`` {ename, evalue, traceback}, ``clear_output`` {wait}.
+    ``display_id`` is set on displays that can be updated.
+    """
+
+    kind: Literal["stream", "display_data", "execute_result", "update_display_data", "error", "clear_output"]
+    content: JsonObject
+    display_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteReply:
+    """How an execution ended; always the last thing that ``Kernel.execute`` yields.
+
+    ``detail`` is a sentence for the model where the status alone does not say it (the signal that killed the kernel,
+    the timeout in seconds, whether the interrupt was obeyed).
+    """
+
+    status: Status
+    execution_count: int | None = None
+    ename: str | None = None
+    evalue: str | None = None
+    detail: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Kernel(Protocol):
+    """The separate kernel that tool code runs in. The session makes one and closes it; the loop executes on it."""
+
+    name: str
+
+    def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
+        """Run ``source`` as one cell: yield its outputs as they come, then one ``ExecuteReply``.
+
+        ``timeout`` is in seconds; past it the cell is interrupted (then killed) and the reply says ``timed_out``. One
+        execution at a time. A kernel that has died is started afresh by the next call. Closing the generator early
+        interrupts the cell.
+
+        Raises:
+            KernelError: when no kernel can be started.
+        """
+        ...
+
+    async def interrupt(self) -> None:
+        """Interrupt the running cell, if any; its ``execute`` then ends by itself."""
+        ...
+
+    async def restart(self) -> None:
+        """Kill the kernel with all its children and start a fresh one. Names are lost."""
+        ...
+
+    async def aclose(self) -> None:
+        """End the kernel and all its children."""
+        ...
+
+
+class Approver(Protocol):
+    """Whoever answers when a policy says "ask"."""
+
+    async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
+        """Return the answer. Where nobody can answer it returns a denial at once; it never waits in vain."""
+        ...
