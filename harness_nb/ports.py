@@ -78,9 +78,9 @@ class Model(Protocol):
 class Output:
     """One output of a running cell, as the kernel sent it.
 
-    ``kind`` is the iopub message type: ``stream`` {name, text}, ``display_data`` and ``execute_result``
-    {data, metadata}, ``update_display_data`` {data, metadata}, ``error`` {ename, evalue, traceback}, ``clear_output`` {wait}.
-    ``display_id`` is set on displays that can be updated.
+    ``kind`` is the iopub message type: ``stream`` {name, text}, ``display_data`` and ``execute_result`` {data,
+    metadata}, ``update_display_data`` {data, metadata}, ``error`` {ename, evalue, traceback}, ``clear_output``
+    {wait}. ``display_id`` is set on displays that can be updated.
     """
 
     kind: Literal["stream", "display_data", "execute_result", "update_display_data", "error", "clear_output"]

@@ -1,0 +1,74 @@
+"""One tool call as one cell: run the source, pass its outputs through the firewall, make the result for the model.
+
+The loop calls ``run_cell``; it must not import a kernel library or IPython.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from harness_nb import events as ev
+from harness_nb.outputs import Firewall, result_content
+from harness_nb.ports import ExecuteReply, Kernel, Output
+from harness_nb.types import Status, ToolCall
+
+TICK = 0.1
+"""Seconds after which coalesced outputs are passed on although the cell is silent."""
+
+
+async def run_cell(
+    kernel: Kernel,
+    call: ToolCall,
+    source: str,
+    firewall: Firewall,
+    clock: Callable[[], float],
+    timeout: float,
+    images: bool,
+) -> AsyncGenerator[ev.Event]:
+    """Execute ``source`` for ``call`` and yield its events up to ``ResultAdded``.
+
+    ``timeout`` is in seconds; ``images`` says whether the model takes pictures.
+
+    Raises:
+        KernelError: when no kernel can be started.
+    """
+    yield ev.CellStarted(call_id=call.call_id, name=call.name, source=source)
+    started = clock()
+    reply = ExecuteReply(status=Status.UNKNOWN)
+    async with aclosing(_ticking(kernel.execute(source, timeout))) as items:
+        async for item in items:
+            if isinstance(item, ExecuteReply):
+                reply = item
+            elif item is not None:
+                firewall.feed(item)
+            for event in firewall.drain(clock()):
+                yield event
+    for event in firewall.close(clock()):
+        yield event
+    elapsed = clock() - started
+    about = {"call_id": call.call_id, "name": call.name}
+    yield ev.CellFinished(**about, status=reply.status, execution_count=reply.execution_count, elapsed=elapsed)
+    content = result_content(reply, firewall, elapsed, images)
+    if whole := firewall.offloaded:
+        yield ev.ContextOffloaded(**about, path=whole.path, bytes=whole.bytes, lines=whole.lines)
+    yield ev.ResultAdded(**about, status=reply.status, content=content)
+
+
+async def _ticking(items: AsyncGenerator[Output | ExecuteReply]) -> AsyncGenerator[Output | ExecuteReply | None]:
+    """The same items, and ``None`` whenever there was none for a tick. Closes ``items`` however it ends."""
+    async with aclosing(items):
+        while True:
+            step = asyncio.ensure_future(anext(items, None))
+            try:
+                while not (await asyncio.wait({step}, timeout=TICK))[0]:
+                    yield None
+            finally:
+                if not step.done():
+                    step.cancel()
+                    await asyncio.wait({step})
+            item = step.result()
+            if item is None:
+                return
+            yield item

@@ -1,0 +1,106 @@
+"""The system prompt, in sections. Pure: what it says of the machine and the workspace is passed in as values.
+
+The same values give the same bytes, so that the prefix of every request of a session stays the same and prompt caches
+hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness_nb.types import JsonObject
+
+INSTRUCTIONS_LIMIT = 32 * 1024
+"""Bytes of AGENTS.md that enter the prompt; a longer file is cut there, visibly."""
+
+ROLE = """\
+You are a careful engineer who works in a Jupyter notebook on behalf of the person who writes to you. You work \
+by calling tools; every call becomes a cell of a notebook that the person reads, so write code that a colleague \
+would like to read: short cells, plain names, titles and labels on plots."""
+
+WORK = """\
+- Look before you act: read the files and the data first, then work in small steps and check each result.
+- The tools work in the workspace folder. Use paths relative to it. `python` runs in a kernel that keeps its \
+state between calls: names, imports and loaded data stay until the kernel dies. `bash` starts a fresh process in \
+the workspace each time.
+- Several calls in one reply run in order, one after the other; a later one runs even if an earlier one failed, \
+so send calls that depend on a result in separate replies.
+- When a call fails, read the error and change something; do not repeat it unchanged. A result that begins with \
+BLOCKED was refused by a rule or a person: do not try to get around it, find another way or say what you need.
+- Say in a sentence or two, before your calls, what you are about to do and why. Report numbers that you have \
+seen in an output, never numbers that you expect.
+- Never use test data for training or for choosing between models.
+- When the task is done and you have checked it, call `finish` with a summary for the person. A reply without a \
+tool call ends your work in the same way, so do not send one before you are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill's entry in the index: its text is read by the model when it is needed (Agent Skills specification)."""
+
+    name: str
+    description: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the prompt says about this workspace and machine.
+
+    ``environment`` maps a label to a short text (``Python`` to ``3.11.7``). ``read_only`` are gitignore patterns;
+    ``checks`` commands.
+    """
+
+    environment: JsonObject
+    instructions: str = ""
+    skills: Sequence[Skill] = ()
+    read_only: Sequence[str] = ()
+    checks: Sequence[str] = ()
+
+
+def system_prompt(surroundings: Surroundings) -> str:
+    """The whole system prompt; sections that would be empty are left out."""
+    sections = [
+        ("", ROLE),
+        ("How to work", WORK),
+        ("Rules of this session", _rules(surroundings)),
+        ("Environment", _environment(surroundings.environment)),
+        ("Instructions of this workspace (AGENTS.md)", _instructions(surroundings.instructions)),
+        ("Skills", _skills(surroundings.skills)),
+    ]
+    return "\n\n".join(f"# {title}\n\n{text}" if title else text for title, text in sections if text) + "\n"
+
+
+def _rules(surroundings: Surroundings) -> str:
+    lines = []
+    if surroundings.read_only:
+        lines.append(
+            f"- These files are read-only: {', '.join(surroundings.read_only)}. Do not change, move or delete them."
+        )
+    for command in surroundings.checks:
+        lines.append(
+            f"- A finish counts only when this command, run by the harness in the workspace, exits with 0: `{command}`"
+        )
+    return "\n".join(lines)
+
+
+def _environment(environment: JsonObject) -> str:
+    return "\n".join(f"- {label}: {text}" for label, text in environment.items())
+
+
+def _instructions(text: str) -> str:
+    encoded = text.strip().encode("utf-8", "replace")
+    if len(encoded) <= INSTRUCTIONS_LIMIT:
+        return text.strip()
+    kept = encoded[:INSTRUCTIONS_LIMIT].decode("utf-8", "ignore")
+    note = f"AGENTS.md is {len(encoded):,} bytes; only the first {INSTRUCTIONS_LIMIT:,} are here. Read the rest with read_file."
+    return f"{kept}\n\n[{note}]"
+
+
+def _skills(skills: Sequence[Skill]) -> str:
+    if not skills:
+        return ""
+    head = "Instructions for special tasks. When one fits the task, read its file with read_file before you begin."
+    entries = [f"- {skill.name}: {skill.description} ({skill.location})" for skill in skills]
+    return "\n".join([head, "", *entries])

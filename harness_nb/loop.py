@@ -1,0 +1,198 @@
+"""The agent loop. Read this first.
+
+``run`` is one async generator: it yields deltas for the screen and events for everyone. The session writes each event
+to the journal before it asks for the next item, so what an event announces has not happened yet when it is on disk.
+The loop knows the ports and the pure layers; it must not import a provider, a kernel library, IPython or the session.
+
+The events of one prompt, in order::
+
+    model_requested model_replied
+      call_decided [approval_asked approval_answered]
+      cell_started cell_output* cell_finished [context_offloaded] result_added
+      ... further calls of the reply, in order
+    ... further turns, until
+    check_finished* finish_accepted | finish_rejected ...   or   limit_reached
+    session_ended
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from harness_nb import events as ev
+from harness_nb.budget import Budget
+from harness_nb.cell import run_cell
+from harness_nb.context import Conversation, build
+from harness_nb.errors import KernelError, ModelError
+from harness_nb.outputs import Firewall
+from harness_nb.policy import Rule, decide
+from harness_nb.ports import Approver, Delta, Kernel, Model, ModelSettings
+from harness_nb.toolset import FINISH, Toolset
+from harness_nb.types import Decision, Limits, Message, Status, ToolCall, Usage, text_content
+
+MAX_REFUSALS = 5
+"""A finish that was refused this often ends the work."""
+
+Item = ev.Event | Delta
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the loop works with; the session puts it together. ``clock`` gives seconds and only ever goes forward."""
+
+    system: str
+    model: Model
+    kernel: Kernel
+    tools: Toolset
+    rules: Sequence[Rule]
+    approver: Approver
+    gate: Callable[[], AsyncGenerator[ev.CheckFinished]]
+    firewall: Callable[[ToolCall], Firewall]
+    clock: Callable[[], float]
+    limits: Limits
+    settings: ModelSettings
+
+
+async def run(work: Work, conversation: Conversation) -> AsyncGenerator[Item]:
+    """Work on the last prompt of ``conversation`` until a finish is accepted or a limit is reached.
+
+    Always ends with ``SessionEnded``, unless it is cancelled. Every event is folded into ``conversation`` before it
+    is yielded.
+    """
+    budget = Budget(work.limits, started=work.clock())
+    try:
+        async with aclosing(_turns(work, conversation, budget)) as items:
+            async for item in items:
+                if isinstance(item, ev.EventBase):
+                    conversation.apply(item)
+                yield item
+    except ModelError as error:
+        yield budget.end("model_error", str(error), work.clock())
+    except KernelError as error:
+        yield budget.end("kernel_error", str(error), work.clock())
+
+
+async def _turns(work: Work, conversation: Conversation, budget: Budget) -> AsyncGenerator[Item]:
+    """One request and its calls a turn."""
+    refusals = 0
+    while not (limit := budget.reached(work.clock())):
+        if warning := budget.warning():
+            yield warning
+        budget.turns += 1
+        reply = Message(role="assistant")
+        async with aclosing(_ask_model(work, conversation, budget.turns)) as items:
+            async for item in items:
+                reply = item.message if isinstance(item, ev.ModelReplied) else reply
+                yield item
+        budget.spend(reply.usage or Usage())
+        finished = False
+        async with aclosing(_answer(work, reply)) as items:
+            async for item in items:
+                finished |= isinstance(item, ev.FinishAccepted)
+                refusals += isinstance(item, ev.FinishRejected)
+                yield item
+        if finished:
+            yield budget.end("finished", "", work.clock())
+            return
+        if refusals >= MAX_REFUSALS:
+            yield budget.end("rejected", f"the finish was refused {refusals} times", work.clock())
+            return
+    yield limit
+    yield budget.end("limit", limit.text, work.clock())
+
+
+async def _ask_model(work: Work, conversation: Conversation, turn: int) -> AsyncGenerator[Item]:
+    """One request: deltas, then ``ModelReplied``."""
+    messages = build(work.system, conversation)
+    yield ev.ModelRequested(turn=turn, model=work.model.name, messages=len(messages))
+    started = work.clock()
+    async with aclosing(work.model.stream(messages, work.tools.specs, work.settings)) as items:
+        async for item in items:
+            if isinstance(item, Message):
+                yield ev.ModelReplied(turn=turn, message=item, elapsed=work.clock() - started)
+            else:
+                yield item
+
+
+async def _answer(work: Work, reply: Message) -> AsyncGenerator[Item]:
+    """What follows a reply: its calls in order, or, where there is none, the end of the work."""
+    accepted = False
+    for call in reply.tool_calls:
+        if accepted:
+            yield _result(call, Status.DENIED, "Not run: the work was finished by the call before.")
+            continue
+        handle = _finish if call.name == FINISH and not work.tools.problem(call) else _call
+        async with aclosing(handle(work, call)) as items:
+            async for item in items:
+                accepted |= isinstance(item, ev.FinishAccepted)
+                yield item
+    if reply.tool_calls:
+        return
+    if reply.finish_reason == "length":
+        yield ev.Nudged(
+            reason="truncated reply", text="Your reply was cut off at the output limit. Go on, in smaller steps."
+        )
+    elif not reply.text.strip():
+        yield ev.FinishRejected(reason="The reply was empty.")
+        yield ev.Nudged(reason="empty reply", text="Your reply was empty. Go on, or call finish if the task is done.")
+    else:
+        async for item in _judge(work, reply.text):
+            yield item
+            if isinstance(item, ev.FinishRejected):
+                yield ev.Nudged(reason="finish refused", text=item.reason)
+
+
+async def _finish(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
+    """The ``finish`` tool: its result says whether the finish was accepted."""
+    async for item in _judge(work, str(call.arguments["summary"])):
+        if isinstance(item, ev.FinishAccepted):
+            yield _result(call, Status.OK, "The finish is accepted.")
+        elif isinstance(item, ev.FinishRejected):
+            yield _result(call, Status.ERROR, item.reason)
+        yield item
+
+
+async def _judge(work: Work, summary: str) -> AsyncGenerator[Item]:
+    """Run the checks; accept the finish if all pass."""
+    passed, failures = 0, []
+    async for check in work.gate():
+        yield check
+        passed += check.passed
+        if not check.passed:
+            failures.append(f"The check `{check.command}` failed (exit {check.exit_code}):\n{check.output}")
+    if failures:
+        yield ev.FinishRejected(reason="The finish is refused, the work goes on.\n\n" + "\n\n".join(failures))
+    else:
+        yield ev.FinishAccepted(summary=summary, checks=passed)
+
+
+async def _call(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
+    """One tool call: judge it, run it as a cell, give back what came of it."""
+    if problem := work.tools.problem(call):
+        decision = Decision(verdict="deny", reason=problem, policy="deny_invalid_calls")
+        yield ev.CallDecided(call_id=call.call_id, name=call.name, call=call, source="", decision=decision)
+        yield _result(call, Status.ERROR, problem)
+        return
+    source = work.tools.render(call)
+    decision = decide(work.rules, call, source)
+    yield ev.CallDecided(call_id=call.call_id, name=call.name, call=call, source=source, decision=decision)
+    allowed, reason = decision.verdict == "allow", decision.reason
+    if decision.verdict == "ask":
+        yield ev.ApprovalAsked(call_id=call.call_id, name=call.name, decision=decision)
+        approval = await work.approver.ask(call, source, decision)
+        yield ev.ApprovalAnswered(call_id=call.call_id, name=call.name, approval=approval)
+        allowed, reason = approval.approved, approval.reason or decision.reason
+    if allowed:
+        images = work.model.accepts_images
+        cell = run_cell(work.kernel, call, source, work.firewall(call), work.clock, work.tools.timeout(call), images)
+        async with aclosing(cell) as items:
+            async for item in items:
+                yield item
+    else:
+        yield _result(call, Status.DENIED, f"BLOCKED: {reason}. Find another way, or say what you need.")
+
+
+def _result(call: ToolCall, status: Status, text: str) -> ev.ResultAdded:
+    return ev.ResultAdded(call_id=call.call_id, name=call.name, status=status, content=text_content(text))

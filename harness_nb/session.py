@@ -1,0 +1,262 @@
+"""A session: one conversation, one tool kernel, one record. It owns the lifetimes and puts the loop to work.
+
+The magics and the command line open a session and iterate over ``send``; nothing else runs the loop. Each event is on
+disk before the loop goes on, because the loop is a generator and the session writes what it yields before it asks
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+
+from harness_nb import __version__, loop
+from harness_nb import events as ev
+from harness_nb.approval import DenyApprover
+from harness_nb.budget import add_usage
+from harness_nb.context import Conversation, Surroundings, system_prompt
+from harness_nb.errors import HarnessError, KernelError
+from harness_nb.gate import Gate
+from harness_nb.kernel import ToolKernel
+from harness_nb.models import default_model_spec, resolve_model
+from harness_nb.notebook import FORMAT_VERSION, NotebookFold
+from harness_nb.outputs import Firewall
+from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
+from harness_nb.ports import Approver, Delta, Model, ModelSettings
+from harness_nb.settings import Settings
+from harness_nb.store import FOLDER, SessionStore, find_session, read_journal
+from harness_nb.surroundings import gather
+from harness_nb.tools import SETUP_SOURCE
+from harness_nb.toolset import STANDARD_TOOLS, Toolset
+from harness_nb.types import Status, ToolCall, Usage, text_content
+
+CHECKPOINT_AFTER = (ev.PromptAdded, ev.ModelReplied, ev.CellOutput, ev.ResultAdded, ev.CheckFinished)
+CHECKPOINT_SHARE = 0.05
+"""Share of the time that writing the notebook may take, except at the end of a prompt's work."""
+
+RESUMED = (
+    "The session is continued in a fresh kernel: files are as they were left, but names, imports and loaded data of the "
+    "Python kernel are gone. Load again what you need."
+)
+
+
+class Session:
+    """One session. Make it with ``Session.open`` and end it with ``aclose``; it belongs to one event loop."""
+
+    def __init__(
+        self, settings: Settings, approver: Approver, model: Model, store: SessionStore, session_id: str
+    ) -> None:
+        self.id = session_id
+        self.workspace = settings.directory
+        self.notebook_path = store.notebook_path
+        self.usage = Usage()
+        self.turns = 0
+        self.ending: ev.SessionEnded | None = None
+        self._settings = settings
+        self._approver = approver
+        self._model = model
+        self._store = store
+        self._conversation = Conversation()
+        self._notebook = NotebookFold(session_id)
+        self._tools = Toolset(STANDARD_TOOLS)
+        self._kernel = ToolKernel(name=settings.kernel, directory=self.workspace / FOLDER, setup=SETUP_SOURCE)
+        self._surroundings: Surroundings | None = None
+        self._gate: Gate | None = None
+        self._changing: dict[tuple[str, int | None], ev.CellOutput] = {}
+        self._next_checkpoint = 0.0
+        self._resumed = False
+
+    @property
+    def model_name(self) -> str:
+        """The spec of the model in use."""
+        return self._model.name
+
+    @classmethod
+    async def open(cls, settings: Settings, approver: Approver) -> Session:
+        """A new session, or the one that ``settings.session`` names, read back from its journal.
+
+        Raises:
+            UsageError: if the model, the key, the kernel or the session is not there; nothing is left behind.
+            SessionLockedError: if another process works on that session.
+        """
+        model = resolve_model(
+            settings.model or default_model_spec(os.environ),
+            directory=settings.directory,
+            base_url=settings.base_url,
+            environment=os.environ,
+        )
+        session_id = settings.session or new_session_id()
+        past: list[ev.Event] = []
+        if settings.session:
+            past = read_journal(find_session(settings.directory, settings.session) / "journal.jsonl")[0]
+        session = cls(settings, approver, model, SessionStore(settings.directory, session_id), session_id)
+        session._fold_past(past)
+        return session
+
+    async def use(self, settings: Settings, approver: Approver) -> None:
+        """Go on with other settings: another model, other limits or checks, from the next prompt on."""
+        if (settings.model, settings.base_url) != (self._settings.model, self._settings.base_url):
+            model = resolve_model(
+                settings.model or default_model_spec(os.environ),
+                directory=settings.directory,
+                base_url=settings.base_url,
+                environment=os.environ,
+            )
+            await self._model.aclose()
+            self._model = model
+        if (settings.check, settings.read_only) != (self._settings.check, self._settings.read_only):
+            self._gate = None
+        self._settings, self._approver = settings, approver
+
+    async def send(self, prompt: str) -> AsyncGenerator[ev.Event | Delta]:
+        """Work on a prompt; yields what happens and ends with ``SessionEnded``.
+
+        When it is cancelled or closed early, the record is completed first: open calls get a result, ``ending`` says
+        ``interrupted``.
+
+        Raises:
+            StoreError: if the record cannot be written; the work stops there.
+        """
+        self.ending = None
+        started = time.monotonic()
+        try:
+            async for event in self._start():
+                yield self._record(event)
+            yield self._record(ev.PromptAdded(prompt=prompt))
+            async with aclosing(loop.run(self._work(), self._conversation)) as items:
+                async for item in items:
+                    yield self._record(item) if isinstance(item, ev.EventBase) else item
+        except (asyncio.CancelledError, GeneratorExit):
+            self._close_record("interrupted", "stopped by the user", time.monotonic() - started)
+            raise
+        except KernelError as error:
+            yield self._close_record("kernel_error", str(error), time.monotonic() - started)
+        except HarnessError as error:
+            self._close_record("model_error", str(error), time.monotonic() - started)
+            raise
+
+    async def aclose(self) -> None:
+        """End the kernel and let go of the files."""
+        await self._kernel.aclose()
+        await self._model.aclose()
+        self._store.close()
+
+    async def _start(self) -> AsyncGenerator[ev.Event]:
+        """Once a session: start the kernel, look around, record the setup cell."""
+        if self._surroundings is None:
+            await self._kernel.start()
+            python, environment = self._kernel.python, self._kernel.environment
+            self._surroundings, warnings = await gather(self._settings, python, environment, self._kernel.name)
+            if self._resumed:
+                yield ev.Nudged(reason="session resumed", text=RESUMED)
+            else:
+                yield ev.SessionStarted(
+                    session_id=self.id,
+                    format_version=FORMAT_VERSION,
+                    harness_version=__version__,
+                    model=self._model.name,
+                    workspace=str(self.workspace),
+                    kernel=self._kernel.name,
+                    options=self._settings.options,
+                    environment=self._surroundings.environment,
+                )
+                yield ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE)
+                yield ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1)
+            for text in warnings:
+                yield ev.Warned(text=text)
+        if self._gate is None:
+            globs = self._settings.read_only_globs
+            self._gate = Gate(self.workspace, self._settings.check, globs, self._kernel.environment)
+
+    def _work(self) -> loop.Work:
+        assert self._surroundings is not None and self._gate is not None
+        settings = self._settings
+        return loop.Work(
+            system=system_prompt(self._surroundings),
+            model=self._model,
+            kernel=self._kernel,
+            tools=self._tools,
+            rules=(deny_outside_workspace, deny_read_only(settings.read_only_globs), ask_before_dangerous_commands),
+            approver=DenyApprover("the policy of this session is deny")
+            if settings.policy == "deny"
+            else self._approver,
+            gate=self._gate.run,
+            firewall=self._firewall,
+            clock=time.monotonic,
+            limits=settings.limits,
+            settings=ModelSettings(
+                max_output_tokens=settings.max_output_tokens,
+                temperature=settings.temperature,
+                reasoning_effort=settings.reasoning_effort,
+                cache_key=self.id,
+            ),
+        )
+
+    def _firewall(self, call: ToolCall) -> Firewall:
+        return Firewall(call.call_id, call.name, sink=self._store.sink(call.call_id))
+
+    def _record(self, event: ev.Event) -> ev.Event:
+        """Journal, then notebook; in-between states of outputs are only remembered, for the case of an interrupt."""
+        if isinstance(event, ev.CellOutput):
+            if event.transient:
+                self._changing[event.call_id, event.index] = event
+                return event
+            self._changing.pop((event.call_id, event.index), None)
+        stamped = self._store.append(event)
+        self._notebook.apply(stamped)
+        match stamped:
+            case ev.ModelReplied():
+                self.turns += 1
+                self.usage = add_usage(self.usage, stamped.message.usage or Usage())
+            case ev.CellFinished():
+                self._changing.clear()
+            case ev.SessionEnded():
+                self.ending = stamped
+                self._checkpoint(0.0)
+            case _:
+                pass
+        if isinstance(stamped, CHECKPOINT_AFTER):
+            self._checkpoint(self._next_checkpoint)
+        return stamped
+
+    def _checkpoint(self, not_before: float) -> None:
+        """Write the notebook, at a pace that leaves most of the time to the work."""
+        started = time.monotonic()
+        if started < not_before:
+            return
+        self._store.checkpoint(self._notebook.notebook())
+        self._next_checkpoint = time.monotonic() + (time.monotonic() - started) / CHECKPOINT_SHARE
+
+    def _close_record(self, reason: str, text: str, elapsed: float) -> ev.Event:
+        """Complete the record of work that stopped in the middle, so that the next prompt finds a valid history."""
+        if self.ending is not None:
+            return self.ending
+        for event in list(self._changing.values()):
+            self._record(event.model_copy(update={"transient": False}))
+        for call in self._conversation.open_calls:
+            about = {"call_id": call.call_id, "name": call.name}
+            result = ev.ResultAdded(**about, status=Status.INTERRUPTED, content=text_content(f"Interrupted: {text}."))
+            self._conversation.apply(result)
+            self._record(result)
+        return self._record(ev.SessionEnded.model_validate({"reason": reason, "text": text, "elapsed": elapsed}))
+
+    def _fold_past(self, events: list[ev.Event]) -> None:
+        """Take up a recorded session where it stopped."""
+        for event in events:
+            self._conversation.apply(event)
+            self._notebook.apply(event)
+            if isinstance(event, ev.ModelReplied):
+                self.turns += 1
+                self.usage = add_usage(self.usage, event.message.usage or Usage())
+        self._resumed = any(isinstance(event, ev.SessionStarted) for event in events)
+        self._store.continue_after(max((event.seq for event in events), default=0))
+
+
+def new_session_id() -> str:
+    """A name that sorts by time and is its own."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

@@ -1,0 +1,117 @@
+"""The settings of a session: defaults < ``[tool.harness-nb]`` in pyproject.toml < environment < arguments of the call.
+
+The session, the magics and the command line use it. Every source is validated in the same way, and an error names the
+source and the field.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from harness_nb.errors import UsageError
+from harness_nb.types import Frozen, Limits
+
+ENVIRONMENT_PREFIX = "HARNESS_NB_"
+
+
+class Settings(Frozen):
+    """What a session works with. Minutes, US dollars, tokens; ``directory`` is the workspace, an existing folder."""
+
+    directory: Path
+    model: str | None = None
+    base_url: str | None = None
+    kernel: str = "harness-tools"
+    max_turns: int | None = Field(default=50, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+    max_minutes: float | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0)
+    check: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    policy: Literal["ask", "auto", "deny"] = "ask"
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    temperature: float | None = Field(default=None, ge=0)
+    reasoning_effort: str | None = None
+    session: str | None = None
+    new: bool = False
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of one prompt's work."""
+        return Limits(
+            max_turns=self.max_turns, max_cost=self.max_cost, max_minutes=self.max_minutes, max_tokens=self.max_tokens
+        )
+
+    @property
+    def read_only_globs(self) -> tuple[str, ...]:
+        """What tools may not write: as given, else the tests, where a check is set."""
+        return self.read_only or (("tests/**",) if self.check else ())
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What differs from the defaults, for the record; neither the workspace nor which session."""
+        values = self.model_dump(mode="json", exclude_defaults=True)
+        return {name: value for name, value in values.items() if name not in ("directory", "session", "new")}
+
+    @classmethod
+    def load(
+        cls, directory: Path, overrides: Mapping[str, Any], environment: Mapping[str, str] | None = None
+    ) -> Settings:
+        """The settings for a workspace.
+
+        ``overrides`` are the arguments of the call, by field name; ``dir`` in them names another workspace, relative to
+        ``directory``. ``environment`` defaults to ``os.environ``.
+
+        Raises:
+            UsageError: if the workspace is not a folder, or a source has an unknown field or an unfit value.
+        """
+        given = dict(overrides)
+        workspace = (directory / Path(given.pop("dir", None) or ".").expanduser()).resolve()
+        if not workspace.is_dir():
+            raise UsageError(f"The workspace {workspace} is not a folder. Create it, or name another one with --dir.")
+        sources = [
+            *_pyproject_tables(workspace),
+            ("the environment", _from_environment(os.environ if environment is None else environment)),
+            ("the options", given),
+        ]
+        values: dict[str, Any] = {}
+        for source, table in sources:
+            _validate(cls, source, table, workspace)
+            values |= table
+        return cls.model_validate({**values, "directory": workspace})
+
+
+def _pyproject_tables(workspace: Path) -> list[tuple[str, dict[str, Any]]]:
+    """``[tool.harness-nb]`` of the nearest pyproject.toml at or above the workspace."""
+    for folder in (workspace, *workspace.parents):
+        path = folder / "pyproject.toml"
+        if not path.is_file():
+            continue
+        try:
+            table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("harness-nb", {})
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} cannot be read: {error}") from error
+        return [(f"[tool.harness-nb] in {path}", {key.replace("-", "_"): value for key, value in table.items()})]
+    return []
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """``HARNESS_NB_MODEL`` and its like, for the fields that hold one value."""
+    single = [
+        name for name in Settings.model_fields if name not in ("directory", "check", "read_only", "session", "new")
+    ]
+    variables = {name: environment.get(ENVIRONMENT_PREFIX + name.upper(), "") for name in single}
+    return {name: value for name, value in variables.items() if value}
+
+
+def _validate(cls: type[Settings], source: str, table: Mapping[str, Any], workspace: Path) -> None:
+    try:
+        cls.model_validate({**table, "directory": workspace})
+    except ValidationError as error:
+        details = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        raise UsageError(f"A setting in {source} is wrong: {details}") from error
