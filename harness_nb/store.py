@@ -112,9 +112,15 @@ class OutputFile:
         """Add text."""
         if self._file is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("w", encoding="utf-8", errors="backslashreplace")
+            self._file = self._path.open("a", encoding="utf-8", errors="backslashreplace")
         self._file.write(text)
         self._file.flush()
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 def write_atomically(path: Path, text: str) -> None:

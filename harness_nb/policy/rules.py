@@ -108,8 +108,10 @@ def _climbs(word: str) -> bool:
 
 
 def _words(command: str) -> list[str]:
-    """The words of a command; split at white space where the quotes do not close."""
+    """The words of a command, operators apart; split at white space where the quotes do not close."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
     try:
-        return shlex.split(command, comments=True)
+        return list(lexer)
     except ValueError:
         return command.split()

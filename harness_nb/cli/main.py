@@ -1,0 +1,121 @@
+"""The commands. Each does its work in a function elsewhere and ends with an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from harness_nb import __version__
+from harness_nb.cli.demo import run_demo
+from harness_nb.cli.doctor import diagnose
+from harness_nb.cli.running import WRONG_CALL, run_prompts, screen_for, shown_path
+from harness_nb.demos import DEMOS
+from harness_nb.errors import UsageError
+from harness_nb.events import PromptAdded
+from harness_nb.options import given_options, make_options
+from harness_nb.settings import Settings
+from harness_nb.store import find_session, list_sessions, read_journal
+
+JSON_OPTION = click.option("--json", "json_lines", is_flag=True, help="print events as JSON lines on stdout")
+
+
+def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that ``%%agent`` has, on a click command."""
+    for option in reversed(make_options()):
+        names = [*option.opts, *option.secondary_opts]
+        kwargs = {"type": option.type, "help": option.help, "metavar": option.metavar, "multiple": option.multiple}
+        flag = {"is_flag": True, "default": False, "help": option.help}
+        command = click.option(*names, **(flag if option.is_flag else kwargs))(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="harness-nb")
+def main() -> None:
+    """A notebook agent: every tool call is a cell, and the session is a notebook.
+
+    Exit codes: 0 finished and every check passed, 1 ended without an accepted finish, 2 wrong call, 130 interrupted.
+    """
+
+
+@main.command()
+@click.argument("task")
+@session_options
+@JSON_OPTION
+def run(task: str, json_lines: bool, **options: Any) -> None:
+    """Work on TASK (or on what stands in standard input, for '-') in a workspace."""
+    prompt = sys.stdin.read() if task == "-" else task
+    if not prompt.strip():
+        _refuse("the task is empty; write in a few sentences what is to be done")
+    sys.exit(run_prompts(_settings(options), [prompt], screen_for(json_lines))[0])
+
+
+@main.command()
+@click.argument("name", required=False, type=click.Choice(sorted(DEMOS)))
+@session_options
+@JSON_OPTION
+def demo(name: str | None, json_lines: bool, **options: Any) -> None:
+    """Show the whole job with a scripted model, without a key: cifar10, digits or checkout.
+
+    Without a NAME: cifar10 when its archive is set or cached, else digits.
+    """
+    try:
+        sys.exit(run_demo(name, given_options(options), screen_for(json_lines)))
+    except UsageError as error:
+        _refuse(str(error))
+
+
+@main.command()
+@click.argument("session_id", metavar="SESSION")
+@session_options
+@JSON_OPTION
+def replay(session_id: str, json_lines: bool, **options: Any) -> None:
+    """Play a recorded session again: its code really runs, in a fresh kernel, and no model is called."""
+    settings = _settings({**options, "model": f"replay:{session_id}", "new": True})
+    try:
+        events, _ = read_journal(find_session(settings.directory, session_id) / "journal.jsonl")
+    except UsageError as error:
+        _refuse(str(error))
+    prompts = [event.prompt for event in events if isinstance(event, PromptAdded)]
+    sys.exit(run_prompts(settings, prompts, screen_for(json_lines))[0])
+
+
+@main.command()
+@click.option("--dir", "directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path())
+def sessions(directory: Path) -> None:
+    """List the sessions of a workspace."""
+    found = list_sessions(directory.resolve())
+    if not found:
+        click.echo(f"no sessions in {directory.resolve()}")
+        return
+    table = Table("session", "started", "status", "turns", "cost", "task")
+    for summary in found:
+        cost = "unknown" if summary.cost_usd is None else f"${summary.cost_usd:.4f}"
+        table.add_row(summary.id, summary.started[:16], summary.status, str(summary.turns), cost, summary.title)
+    Console().print(table)
+    click.echo(f"notebooks: {shown_path(found[-1].path.parent)}")
+
+
+@main.command()
+@session_options
+def doctor(**options: Any) -> None:
+    """Check what is needed here: Python, kernel, bash, model, key. Each line says pass or fail, and the way out."""
+    sys.exit(diagnose(_settings(options)))
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    try:
+        return Settings.load(Path.cwd(), given_options(options))
+    except UsageError as error:
+        _refuse(str(error))
+
+
+def _refuse(text: str) -> NoReturn:
+    click.echo(f"harness-nb: {text}", err=True)
+    sys.exit(WRONG_CALL)

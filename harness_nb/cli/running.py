@@ -1,0 +1,81 @@
+"""Runs a prompt from the command line: signals, screen, exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import aclosing, suppress
+from pathlib import Path
+
+import click
+
+from harness_nb import events as ev
+from harness_nb.approval import TerminalApprover
+from harness_nb.cli.screen import JsonScreen, PeopleScreen, Screen
+from harness_nb.errors import HarnessError, UsageError
+from harness_nb.session import Session
+from harness_nb.settings import Settings
+
+FINISHED, UNFINISHED, WRONG_CALL, INTERRUPTED = 0, 1, 2, 130
+
+
+def run_prompts(settings: Settings, prompts: list[str], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
+    """Work on prompts in one session. The exit code, and how the last one ended.
+
+    Errors of the call are printed and give 2; an interrupt (Ctrl-C, SIGTERM) completes the record and gives 130.
+    """
+    try:
+        return asyncio.run(_run_prompts(settings, prompts, screen))
+    except UsageError as error:
+        click.echo(f"harness-nb: {error}", err=True)
+        return WRONG_CALL, None
+    except HarnessError as error:
+        click.echo(f"harness-nb: {error}", err=True)
+        return UNFINISHED, None
+
+
+async def _run_prompts(settings: Settings, prompts: list[str], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
+    session = await Session.open(settings, TerminalApprover())
+    task = asyncio.ensure_future(_send_all(session, prompts, screen))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if session.ending is not None:
+            screen.show(session.ending)
+        return INTERRUPTED, session.ending
+    finally:
+        await session.aclose()
+        if not isinstance(screen, JsonScreen):
+            click.echo(f"session notebook: {shown_path(session.notebook_path)}", err=True)
+    finished = session.ending is not None and session.ending.reason == "finished"
+    return FINISHED if finished else UNFINISHED, session.ending
+
+
+async def _send_all(session: Session, prompts: list[str], screen: Screen) -> None:
+    for prompt in prompts:
+        answer = ""
+        async with aclosing(session.send(prompt)) as items:
+            async for item in items:
+                screen.show(item)
+                if isinstance(item, ev.FinishAccepted):
+                    answer = item.summary
+        if answer and not isinstance(screen, JsonScreen):
+            sys.stderr.flush()
+            click.echo(answer)
+        if session.ending is None or session.ending.reason != "finished":
+            return
+
+
+def screen_for(json_lines: bool) -> Screen:
+    """The screen for people, or for programs."""
+    return JsonScreen() if json_lines else PeopleScreen()
+
+
+def shown_path(path: Path) -> str:
+    """A path as short as it can be said from here."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
