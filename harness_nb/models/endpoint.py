@@ -1,0 +1,202 @@
+"""Where requests go: one ``openai.AsyncOpenAI`` client, and the stream of JSON events that a request gives.
+
+Used by the adapters ``responses`` and ``chat``. Beside them this is the only module that imports ``openai``; it knows
+HTTP, failures and quirks, and nothing of messages. It makes single attempts: the client's own retries are off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from harness_nb.errors import ModelError, TransientModelError
+from harness_nb.models.calls import mend
+from harness_nb.models.failures import model_error, read_complaint, read_error_body, read_retry_after
+from harness_nb.models.quirks import Quirks, learn
+from harness_nb.models.sse import EventDecoder, ServerEvent
+from harness_nb.types import JsonObject
+
+READ_TIMEOUT = 600.0
+"""Seconds without a single byte after which an answer counts as lost. Local servers load a model before the first."""
+
+CONNECT_TIMEOUT = 10.0
+
+DONE: JsonObject = {"done": True}
+"""Stands for ``data: [DONE]`` among the events of a stream; compare with ``is``."""
+
+_LEARNABLE = frozenset({400, 404, 415, 422, 501})
+
+
+class Endpoint:
+    """A server that speaks OpenAI's protocol. ``quirks`` says how; they change when the server rejects something."""
+
+    def __init__(self, base_url: str, api_key: str, quirks: Quirks, *, timeout: float = READ_TIMEOUT) -> None:
+        self.base_url = base_url
+        self.quirks = quirks
+        self._api_key = api_key
+        self._timeout = timeout
+        self._client = openai.AsyncOpenAI(
+            api_key=api_key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=openai.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)),
+        )
+
+    @property
+    def host(self) -> str:
+        """The server as it is named in messages."""
+        return urlsplit(self.base_url).netloc or self.base_url
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def events(self, path: str, build: Callable[[Quirks], JsonObject]) -> AsyncGenerator[JsonObject]:
+        """Send ``build(quirks)`` to ``path`` and yield the JSON objects of the answer, then ``DONE`` if it says so.
+
+        A server that ignores ``stream`` gives one object, the whole answer.
+
+        Raises:
+            ModelError: of the fitting type, for everything that can go wrong on the way. That the stream is complete is
+                for the caller to judge.
+        """
+        with self._typed_errors():
+            response = await self._open(path, build)
+            try:
+                async for event in self._read(response):
+                    yield event
+            finally:
+                await response.aclose()
+
+    async def _open(self, path: str, build: Callable[[Quirks], JsonObject]) -> httpx2.Response:
+        """The open response to an accepted request. What the server rejects and we can do without is left out."""
+        used: set[int] = set()
+        body = build(self.quirks)
+        while True:
+            try:
+                return await self._post(path, body)
+            except openai.APIStatusError as error:
+                changed = self._adapt(error, body, build, used)
+                if changed is None:
+                    raise
+                body = changed
+
+    def _adapt(
+        self, error: openai.APIStatusError, body: JsonObject, build: Callable[[Quirks], JsonObject], used: set[int]
+    ) -> JsonObject | None:
+        """Another body in place of the rejected one, and the quirks for it; ``None`` if nothing can be left out."""
+        while error.status_code in _LEARNABLE and (learnt := learn(self.quirks, error.response.text, used)):
+            quirks, number = learnt
+            used.add(number)
+            changed = build(quirks)
+            if changed != body:
+                self.quirks = quirks
+                return changed
+        return None
+
+    async def _post(self, path: str, body: JsonObject) -> httpx2.Response:
+        try:
+            return await self._send(path, body)
+        except UnicodeEncodeError:  # a lone surrogate in somebody's text
+            return await self._send(path, mend(body))
+
+    async def _send(self, path: str, body: JsonObject) -> httpx2.Response:
+        stream = await self._client.post(
+            path, cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[Any]
+        )
+        return stream.response
+
+    async def _read(self, response: httpx2.Response) -> AsyncGenerator[JsonObject]:
+        """The events of a body; its first byte says whether it is a stream, one JSON object or a web page."""
+        decoder = EventDecoder()
+        head, whole = b"", False
+        async for chunk in response.aiter_bytes():
+            if whole or not head.strip():
+                head += chunk
+                first = head.lstrip()[:1]
+                whole = whole or first in (b"{", b"[", b"<")
+                if whole or not first:
+                    continue
+                chunk = head
+            for event in decoder.feed(chunk):
+                yield self._parse(event)
+        if whole:
+            yield self._parse_whole(head.decode("utf-8", "replace"))
+        for event in decoder.close():
+            yield self._parse(event)
+
+    def _parse(self, event: ServerEvent) -> JsonObject:
+        if event.data.strip() == "[DONE]":
+            return DONE
+        try:
+            value = json.loads(event.data)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise TransientModelError(
+                f"{self.host} sent a piece of its answer that is not a JSON object: {event.data[:80]!r}."
+            )
+        if event.name and not value.get("type"):
+            value["type"] = event.name
+        return _mended(value, event.data)
+
+    def _parse_whole(self, text: str) -> JsonObject:
+        if text.lstrip().startswith("<"):
+            raise ModelError(
+                f"{self.host} answered with {read_error_body(text).message} and not as a model does. "
+                f"Check the base URL {self.base_url} (it often ends in /v1)."
+            )
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            raise TransientModelError(f"{self.host} sent an answer that is not whole JSON.") from None
+        value = value[0] if isinstance(value, list) and value else value
+        if not isinstance(value, dict):
+            raise ModelError(f"{self.host} sent JSON that is not an answer of a model: {text[:80]!r}.")
+        return _mended(value, text)
+
+    @contextmanager
+    def _typed_errors(self) -> Iterator[None]:
+        """Everything that the client and its HTTP library raise, as typed errors."""
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise self._status_error(error) from error
+        except (openai.APITimeoutError, httpx2.TimeoutException) as error:
+            raise TransientModelError(f"{self.host} sent nothing for {self._timeout:.0f} s.") from error
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+            cause = str(error.__cause__ or error).strip() or type(error.__cause__ or error).__name__
+            raise TransientModelError(f"The connection to {self.host} failed: {cause}.") from error
+        except (openai.OpenAIError, httpx2.InvalidURL) as error:
+            raise ModelError(f"The request to {self.host} could not be made: {error}") from error
+
+    def _status_error(self, error: openai.APIStatusError) -> ModelError:
+        headers = error.response.headers
+        said = headers.get("x-should-retry")
+        complaint = read_error_body(self._without_key(error.response.text))
+        return model_error(
+            self.host,
+            complaint,
+            status=error.status_code,
+            retry_after=read_retry_after(headers),
+            should_retry=said == "true" if said in ("true", "false") else None,
+        )
+
+    def failure(self, event: JsonObject) -> ModelError:
+        """The typed error for a failure that is told in the middle of a stream."""
+        return model_error(self.host, read_complaint(json.loads(self._without_key(json.dumps(event)))))
+
+    def _without_key(self, text: str) -> str:
+        """``text`` without the API key, which some servers repeat in their complaints."""
+        return text.replace(self._api_key, "[key]") if len(self._api_key) >= 8 else text
+
+
+def _mended(value: JsonObject, text: str) -> JsonObject:
+    """``value``, which was read from ``text``, without lone surrogates."""
+    return dict(mend(value)) if "\\ud" in text or "\\uD" in text else value
