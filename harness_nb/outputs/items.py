@@ -1,0 +1,145 @@
+"""What a cell shows, one item an output: a stream that is still being written, or a display.
+
+The firewall keeps a list of these and asks each for its view. It imports only its neighbours in ``outputs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness_nb.outputs.bounds import Amount, Bounds, Kept, cut_middle, measure
+from harness_nb.outputs.mime import bundle_images, bundle_text, clean_bundle, clean_json
+from harness_nb.outputs.terminal import Terminal, clean_text, strip_colors
+from harness_nb.outputs.tracebacks import clean_error, traceback_text
+from harness_nb.types import JsonObject
+
+Redact = Callable[[str], str]
+Extent = tuple[str, Amount, str]
+"""A text of any length: its head, the amount between, its tail."""
+
+
+class StreamItem:
+    """Text of ``stdout`` or ``stderr`` between two other outputs."""
+
+    def __init__(self, name: str, kept_chars: int, redact: Redact) -> None:
+        self.name = name
+        self.terminal = Terminal()
+        self.left_out = Amount()
+        self._kept = Kept(kept_chars)
+        self._redact = redact
+        self._unlogged = False
+        self._view: JsonObject | None = None
+        self._view_of: tuple[int, int, str | None] | None = None
+
+    @property
+    def image(self) -> tuple[str, str] | None:
+        """A stream is never an image."""
+        return None
+
+    def feed(self, text: str) -> str:
+        """Take text; return what settled, for the whole text."""
+        settled = self._redact(self.terminal.feed(text))
+        self._kept.add(settled)
+        self._view, self._unlogged = None, True
+        return strip_colors(settled)
+
+    def pause(self) -> str:
+        """Another output follows, or the cell ends: return what the whole text lacks, as complete lines."""
+        settled = self._redact(self.terminal.settle())
+        self._kept.add(settled)
+        self._view = None
+        rest = self._redact(self.terminal.text) if self._unlogged else ""
+        self._unlogged = False
+        text = strip_colors(settled + rest)
+        return text if not text or text.endswith("\n") else text + "\n"
+
+    def view(self, chars: int, lines: int, path: str | None) -> JsonObject:
+        """The nbformat output within ``chars`` and ``lines``; sets ``left_out``."""
+        if self._view is None or self._view_of != (chars, lines, path):
+            head, dropped, tail = self.extent()
+            text, self.left_out = cut_middle(head, dropped, tail, chars=chars, lines=lines, path=path)
+            self._view = {"output_type": "stream", "name": self.name, "text": text}
+            self._view_of = (chars, lines, path)
+        return self._view
+
+    def extent(self) -> Extent:
+        """The text with colours."""
+        return self._kept.head, self._kept.dropped, self._kept.tail + self._redact(self.terminal.text)
+
+    def reading(self) -> Extent:
+        """The text as a model reads it."""
+        head, dropped, tail = self.extent()
+        return strip_colors(head), dropped, strip_colors(tail)
+
+    def amount(self) -> Amount:
+        """How much this is."""
+        head, dropped, tail = self.extent()
+        return Amount(outputs=1) + measure(head) + dropped + measure(tail)
+
+
+class DisplayItem:
+    """A result, a rich display or an error; ``update`` changes it in place."""
+
+    def __init__(self, kind: str, content: JsonObject, display_id: str | None, bounds: Bounds, redact: Redact) -> None:
+        self.kind = kind
+        self.display_id = display_id
+        self.image: tuple[str, str] | None = None
+        self._bounds = bounds
+        self._redact = redact
+        self._unlogged = ""
+        self._kept = Kept(bounds.kept_chars)
+        self.output: JsonObject = {}
+        self.update(content)
+
+    def update(self, content: JsonObject) -> None:
+        """Take the content of the message, or of an ``update_display_data``."""
+        content = _redacted(content, self._redact)
+        if self.kind == "error":
+            self.output = clean_error(content, self._bounds)
+            text = traceback_text(content)
+        else:
+            data = content.get("data") or {}
+            self.output = {
+                "output_type": self.kind,
+                "data": clean_bundle(data, self._bounds),
+                "metadata": clean_json(content.get("metadata") or {}),
+            }
+            if self.kind == "execute_result":
+                self.output["execution_count"] = content.get("execution_count")
+            self.image = bundle_images(self.output["data"])
+            text = bundle_text(data)
+        self._unlogged = text if not text or text.endswith("\n") else text + "\n"
+        self._kept = Kept(self._bounds.kept_chars)
+        self._kept.add(self._unlogged)
+
+    def pause(self) -> str:
+        """What the whole text lacks of this."""
+        text, self._unlogged = self._unlogged, ""
+        return text
+
+    def reading(self) -> Extent:
+        """The text as a model reads it; an image's marker is not part of it."""
+        return self._kept.head, self._kept.dropped, self._kept.tail
+
+    def amount(self) -> Amount:
+        """How much this is."""
+        head, dropped, tail = self.reading()
+        return Amount(outputs=1, images=int(self.image is not None)) + measure(head) + dropped + measure(tail)
+
+
+def note_item(text: str) -> JsonObject:
+    """An output that says what is not there."""
+    return {"output_type": "display_data", "data": {"text/plain": clean_text(text)}, "metadata": {}}
+
+
+def _redacted(content: JsonObject, redact: Redact) -> JsonObject:
+    def walk(value: object) -> object:
+        if isinstance(value, str):
+            return redact(value)
+        if isinstance(value, dict):
+            return {key: walk(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [walk(item) for item in value]
+        return value
+
+    return {key: walk(value) for key, value in content.items()}
