@@ -19,7 +19,7 @@ class Bounds:
     """How much is kept. Lengths are in characters unless the name says otherwise.
 
     ``cell_chars`` and ``cell_lines`` bound the text of one cell, ``model_chars`` the text that the model gets;
-    ``html_chars`` bounds one HTML output, ``data_chars`` any other rich one, ``image_chars`` the base64 text of an image.
+    ``html_chars`` bounds one HTML output, ``data_chars`` any other rich one, ``image_chars`` an image in base64.
     ``outputs`` and ``images`` are how many of them a cell keeps, half from its start and half from its end.
     The model gets ``model_images`` images at most, ``model_image_pixels`` on the long side, ``model_image_bytes`` each.
     ``screen_interval`` and ``lasting_interval`` are seconds between two states of an output that keeps changing; large

@@ -66,9 +66,7 @@ def clean_bundle(data: JsonObject, bounds: Bounds, path: str | None = None) -> J
         if remark:
             remarks.append(remark)
     if not cleaned and not remarks:
-        remarks.append(
-            "[a widget, which a saved notebook cannot show]" if WIDGET_VIEW in data else "[an empty display]"
-        )
+        remarks.append("[a widget, not shown here]" if WIDGET_VIEW in data else "[an empty display]")
     if remarks:
         cleaned["text/plain"] = "\n".join(filter(None, (cleaned.get("text/plain", ""), *remarks)))
     return cleaned

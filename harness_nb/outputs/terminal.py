@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 
 WINDOW = 40
 """How many of the last rows can still be edited by cursor movements; earlier ones are settled."""
@@ -112,13 +113,10 @@ class _Row:
         """The row as text in which each coloured span is self-contained."""
         text = self.chars
         if self.styles is not None:
-            spans = ((style, "".join(c for _, c in group)) for style, group in groupby(zip(self.styles, text), _first))
+            pairs = zip(self.styles, text, strict=True)
+            spans = ((style, "".join(char for _, char in group)) for style, group in groupby(pairs, itemgetter(0)))
             text = "".join(f"\x1b[{style}m{span}\x1b[0m" if style else span for style, span in spans)
         return text.rstrip(" ") if self.edited and not self.wrapped else text
-
-
-def _first(pair: tuple[str, str]) -> str:
-    return pair[0]
 
 
 class Terminal:

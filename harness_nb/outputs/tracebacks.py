@@ -1,7 +1,7 @@
 """Tracebacks: bounded for the cell, and as a model reads them: without colours, with library frames in two lines.
 
-The firewall calls it with the content of an iopub ``error`` message, whose ``traceback`` is a list of a ruler, a title, a frame
-each and the message, as IPython 8 and 9 write it. It imports only its neighbours in ``outputs``.
+The firewall calls it with the content of an iopub ``error`` message, whose ``traceback`` is a list of a ruler, a title,
+a frame each and the message, as IPython 8 and 9 write it. It imports only its neighbours in ``outputs``.
 """
 
 from __future__ import annotations
