@@ -1,0 +1,53 @@
+"""The environment that a tool kernel starts with: an allow list, and no credentials ever.
+
+What is not named here is not passed on: tool code must not find keys that a provider, a cloud or a shell profile put
+into the environment of the harness. Pure; ``process`` and the sandbox use it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from harness_nb.errors import UsageError
+
+ALLOWED = {
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "TMPDIR", "LANG", "LANGUAGE", "TERM",
+    "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHASHSEED", "MPLCONFIGDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
+    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TORCH_HOME", "HF_HOME", "SCIKIT_LEARN_DATA", "KERAS_HOME",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY",
+    "SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
+    "HARNESS_NB_CIFAR10",
+}  # fmt: skip
+"""Names that pass, compared in upper case."""
+
+ALLOWED_PREFIXES = (
+    "LC_", "CONDA_", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "BLIS_", "VECLIB_", "CUDA_", "NVIDIA_", "HIP_", "ROCR_",
+    "HARNESS_NB_DEMO_",
+)  # fmt: skip
+
+SECRET = re.compile(
+    r"API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|(^|_)KEY$|TOKEN|SECRET|PASSW|CREDENTIAL|_AUTH$"
+    r"|^(OPENAI|ANTHROPIC|AWS|AZURE|GOOGLE)_",
+    re.IGNORECASE,
+)
+"""Names that never pass, whoever asks for them."""
+
+
+def kernel_environment(source: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What of ``source`` a kernel may see, and ``extra`` on top.
+
+    Raises:
+        UsageError: if ``extra`` names a variable that looks like a credential.
+    """
+    kept = {name: value for name, value in source.items() if _allowed(name) and not SECRET.search(name)}
+    refused = sorted(name for name in extra or {} if SECRET.search(name))
+    if refused:
+        raise UsageError(f"{', '.join(refused)} looks like a credential and is not given to tool code")
+    return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
+
+
+def _allowed(name: str) -> bool:
+    upper = name.upper()
+    return upper in ALLOWED or upper.startswith(ALLOWED_PREFIXES)

@@ -1,0 +1,126 @@
+"""A started kernel: its process, its connection and the private folder of its sockets, from start to end.
+
+``ToolKernel`` holds at most one at a time and replaces it when it has died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from harness_nb.errors import KernelError
+from harness_nb.kernel.connection import Connection, write_connection_file
+from harness_nb.kernel.process import Death, KernelProcess
+from harness_nb.kernel.spec import KernelCommand
+
+SOCKET_PATH_BYTES = 90
+START_SECONDS = 60.0
+SHUTDOWN_SECONDS = 2.0
+
+
+class StartedKernel:
+    """One kernel that answers. Made by ``start``; ended by ``end``."""
+
+    def __init__(self, process: KernelProcess, connection_file: Path, *, interrupt_by_message: bool) -> None:
+        self.process = process
+        self.connection_file = connection_file
+        self.connection = Connection(connection_file)
+        self._interrupt_by_message = interrupt_by_message
+
+    @classmethod
+    async def start(
+        cls, command: KernelCommand, *, environment: Mapping[str, str], directory: Path, seconds: float = START_SECONDS
+    ) -> StartedKernel:
+        """Start ``command`` with ``directory`` (made if missing) as working directory and wait until it answers.
+
+        Raises:
+            KernelError: if it ends before, or does not answer within ``seconds``.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        private = make_private_folder()
+        connection_file = write_connection_file(private)
+        arguments = [word.replace("{connection_file}", str(connection_file)) for word in command.arguments]
+        variables = {**environment, **command.environment, "IPYTHONDIR": str(private / "ipython")}
+        process = KernelProcess.start(arguments, environment=variables, directory=directory, private=private)
+        started = cls(process, connection_file, interrupt_by_message=command.interrupt_by_message)
+        try:
+            await started._wait_until_ready(command, seconds)
+        except BaseException:
+            await started.end()
+            raise
+        return started
+
+    async def _wait_until_ready(self, command: KernelCommand, seconds: float) -> None:
+        ready = asyncio.create_task(self.connection.wait_until_ready())
+        either: set[asyncio.Future[Any]] = {ready, self.process.died}
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if ready.done():
+            return
+        ready.cancel()
+        with suppress(asyncio.CancelledError):
+            await ready
+        if not self.process.died.done():
+            raise KernelError(f"kernel {command.name!r} did not answer within {seconds:g} s")
+        death = self.process.died.result()
+        raise KernelError(f"kernel {command.name!r} did not start: {describe_death(death)}\n{death.words}".rstrip())
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has not ended, as far as is known."""
+        return self.process.alive
+
+    def interrupt(self) -> None:
+        """Interrupt what runs: a signal to the process group, or a message where the process must not be signalled.
+
+        A kernel that awaits sleeps through the signal until a message wakes it, hence the probe (ipykernel 6.29 to
+        7.4).
+        """
+        if self._interrupt_by_message:
+            self.connection.interrupt_by_message()
+        else:
+            self.process.interrupt()
+        self.connection.probe()
+
+    async def end(self, *, politely: bool = False) -> None:
+        """End the kernel and everything below it. ``politely``: ask first, so that its exit handlers run."""
+        try:
+            if politely and self.alive:
+                self.connection.request_shutdown()
+                await asyncio.wait({self.process.died}, timeout=SHUTDOWN_SECONDS)
+        finally:
+            try:
+                await self.process.kill()
+            finally:
+                await self.connection.aclose()
+
+
+def make_private_folder() -> Path:
+    """A new folder that only this user can enter, with a path short enough for unix sockets (about 100 bytes)."""
+    prefix = f"harness-nb-{os.getpid()}-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    if len(os.fsencode(folder)) > SOCKET_PATH_BYTES:
+        folder.rmdir()
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
+    return folder
+
+
+def describe_death(death: Death) -> str:
+    """``killed by SIGKILL, perhaps for lack of memory (it had used 3.1 GB)``, for people and models."""
+    if death.signal_name is None:
+        return f"it exited with status {death.status}"
+    text = f"killed by {death.signal_name}"
+    used = f"its memory had reached {_gigabytes(death.peak)}" if death.peak else ""
+    if death.signal_name == "SIGKILL":
+        return f"{text}, possibly because memory ran out" + (f" ({used})" if used else "")
+    if death.signal_name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"):
+        return f"{text}: a crash in native code"
+    return text
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

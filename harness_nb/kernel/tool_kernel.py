@@ -1,0 +1,187 @@
+"""``ToolKernel``: the ``Kernel`` port over a real ipykernel process.
+
+The session makes one and closes it; the loop executes cells on it. What is true about a cell is decided here: by the
+execute reply, the liveness of the process and the reply's payload together, never by the published outputs alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from harness_nb.errors import KernelError
+from harness_nb.kernel.environment import kernel_environment
+from harness_nb.kernel.process import Death
+from harness_nb.kernel.run import Run
+from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
+from harness_nb.kernel.started import StartedKernel, describe_death
+from harness_nb.kernel.verdict import death_reply, killed_reply, page_of, reply_of, wants_to_exit
+from harness_nb.ports import ExecuteReply, Output
+
+GRACE_SECONDS = 3.0
+EXIT_SECONDS = 2.0
+
+
+class ToolKernel:
+    """A tool kernel that starts at its first use and again after its death.
+
+    Args:
+        name: a kernel spec; see ``spec.resolve_kernel``.
+        directory: the working directory of the kernel; made if missing.
+        setup: source that each fresh kernel runs first, unseen; it takes execution count 1.
+        environment: variables on top of the allowed ones of this process; see ``environment``.
+        grace: seconds that a cell has to obey an interrupt before the kernel is killed.
+
+    Raises:
+        UsageError: if there is no such kernel spec, or ``environment`` holds credentials.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str = DEFAULT_NAME,
+        directory: Path,
+        setup: str = "",
+        environment: Mapping[str, str] | None = None,
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self.name = name
+        self._command = resolve_kernel(name)
+        self._environment = kernel_environment(os.environ, environment)
+        self._directory = directory
+        self._setup = setup
+        self._grace = grace
+        self._started: StartedKernel | None = None
+        self._run: Run | None = None
+        self._turn = asyncio.Lock()
+        self._starting = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def connection_file(self) -> Path | None:
+        """Where other clients find the running kernel; ``None`` while there is none."""
+        return self._started.connection_file if self._started else None
+
+    async def start(self) -> None:
+        """Start the kernel and run its setup, unless it is running. A dead one is cleared away first.
+
+        Raises:
+            KernelError: if it does not start, or its setup fails.
+        """
+        async with self._starting:
+            if self._closed:
+                raise KernelError("the tool kernel is closed")
+            if self._started is not None and self._started.alive:
+                return
+            await self._end()
+            self._started = await StartedKernel.start(
+                self._command, environment=self._environment, directory=self._directory
+            )
+            if self._setup:
+                await self._run_setup(self._started)
+
+    async def _run_setup(self, started: StartedKernel) -> None:
+        execution = started.connection.execute(self._setup)
+        started.process.died.add_done_callback(lambda _: execution.changed.set())
+        while not execution.finished and started.alive:
+            await execution.changed.wait()
+            execution.changed.clear()
+        started.connection.router.close(execution)
+        reply = execution.reply or {"ename": "KernelDied", "evalue": "the kernel died"}
+        if reply.get("status") != "ok":
+            await self._end()
+            raise KernelError(f"the setup of kernel {self.name!r} failed: {reply.get('ename')}: {reply.get('evalue')}")
+
+    async def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
+        """Run ``source`` as one cell; see ``ports.Kernel``. A second call waits until the first has ended."""
+        async with self._turn:
+            unseen = self._unseen_death()
+            await self.start()
+            assert self._started is not None
+            started = self._started
+            run = self._run = Run(started, source, timeout=timeout, grace=self._grace)
+            try:
+                async for output in run.outputs():
+                    yield output
+                reply = await self._conclude(started, run)
+                for output in run.last_outputs():
+                    yield output
+                if (page := page_of(run.execution.reply)) is not None:
+                    yield page
+                yield reply if unseen is None else after_unseen_death(reply, unseen)
+            finally:
+                self._run = None
+                await self._leave(started, run)
+
+    async def _conclude(self, started: StartedKernel, run: Run) -> ExecuteReply:
+        """The reply of a run that has finished, died or used up its grace."""
+        if run.must_be_killed:
+            await started.process.kill()
+            await self._end()
+            return killed_reply(run)
+        if run.execution.finished and run.stopped_by:
+            await started.process.end_children_since(run.began)
+        if run.execution.finished and wants_to_exit(run.execution.reply):
+            await asyncio.wait({started.process.died}, timeout=EXIT_SECONDS)
+            await self._end()
+            return death_reply(run, None)
+        if run.execution.finished:
+            return reply_of(run)
+        await started.connection.settle()
+        reply = death_reply(run, started.process.died.result())
+        if self._started is started:
+            await self._end()
+        return reply
+
+    async def _leave(self, started: StartedKernel, run: Run) -> None:
+        """Whatever happened, no cell is left running: interrupt it, wait the grace time, kill."""
+        try:
+            if not run.over and started.alive:
+                run.stop("closed")
+                async for _ in run.outputs():
+                    continue
+                if not run.execution.finished:
+                    await self._end()
+        except BaseException:
+            started.process.abandon()
+            raise
+        finally:
+            started.connection.router.close(run.execution)
+
+    def _unseen_death(self) -> Death | None:
+        """How the kernel died between two calls, when it did."""
+        died = self._started.process.died if self._started is not None else None
+        return died.result() if died is not None and died.done() else None
+
+    async def interrupt(self) -> None:
+        """Interrupt the running cell, if any. Its ``execute`` ends within the grace time, whatever the code does."""
+        if self._run is not None:
+            self._run.stop("interrupt")
+
+    async def restart(self) -> None:
+        """Kill the kernel with all its children and start a fresh one; a running cell ends as interrupted."""
+        if self._run is not None:
+            self._run.restarting = True
+        await self._end()
+        await self.start()
+
+    async def aclose(self) -> None:
+        """End the kernel and all its children. Harmless when repeated."""
+        self._closed = True
+        await self._end(politely=self._run is None)
+
+    async def _end(self, *, politely: bool = False) -> None:
+        started, self._started = self._started, None
+        if started is not None:
+            await started.end(politely=politely)
+
+
+def after_unseen_death(reply: ExecuteReply, death: Death) -> ExecuteReply:
+    """The reply of a cell that ran in a fresh kernel without anybody having been told that the old one was dead."""
+    how = describe_death(death)
+    told = f"The kernel had died since the last call ({how}); this ran in a fresh one, without earlier names."
+    detail = f"{told} {reply.detail}".strip()
+    return replace(reply, detail=detail, extra={**reply.extra, "names_lost": True})

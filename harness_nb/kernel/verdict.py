@@ -1,0 +1,87 @@
+"""How an execution ended, from what is known of it: the reply, the payload, the process, and whether it was stopped.
+
+Pure. ``ToolKernel`` asks; the texts in ``detail`` are read by the model, so each says what is lost and what comes next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness_nb.kernel.process import Death
+from harness_nb.kernel.run import Run
+from harness_nb.kernel.started import describe_death
+from harness_nb.ports import ExecuteReply, Output
+from harness_nb.types import JsonObject, Status
+
+LOST = "All names and imports are lost; the next call starts a fresh kernel."
+STATUS_OF_STOP = {"timeout": Status.TIMED_OUT, "interrupt": Status.INTERRUPTED, "closed": Status.INTERRUPTED}
+
+
+def wants_to_exit(reply: JsonObject | None) -> bool:
+    """Whether the code has asked the kernel to end: ``quit()`` answers "ok", and only the payload tells."""
+    payload = (reply or {}).get("payload") or []
+    return any(item.get("source") == "ask_exit" and not item.get("keepkernel") for item in payload)
+
+
+def page_of(reply: JsonObject | None) -> Output | None:
+    """What ``name?`` would show in a pager, as an output; the payload is the only place where it is."""
+    for item in (reply or {}).get("payload") or []:
+        if item.get("source") == "page" and item.get("data"):
+            return Output("display_data", {"data": item["data"], "metadata": {}})
+    return None
+
+
+def reply_of(run: Run) -> ExecuteReply:
+    """The reply of a cell that has finished, by itself or because it obeyed an interrupt."""
+    content: JsonObject = run.execution.reply or {}
+    failed = content.get("status") != "ok"
+    names: dict[str, Any] = {
+        "execution_count": run.execution.execution_count,
+        "ename": content.get("ename") if failed else None,
+        "evalue": content.get("evalue") if failed else None,
+    }
+    if run.stopped_by is None:
+        detail = "The kernel did not run this cell." if content.get("status") == "aborted" else ""
+        return ExecuteReply(Status.ERROR if failed else Status.OK, detail=detail, **names)
+    how = "It obeyed the interrupt" if failed else "It handled the interrupt and ended by itself"
+    detail = f"{_why_stopped(run)} {how}; names defined so far are kept, processes that it had started are ended."
+    return ExecuteReply(STATUS_OF_STOP[run.stopped_by], detail=detail, **names)
+
+
+def killed_reply(run: Run) -> ExecuteReply:
+    """The reply of a cell that did not obey an interrupt."""
+    assert run.stopped_by is not None
+    detail = f"{_why_stopped(run)} It ignored the interrupt for {run.grace:g} s, so the kernel was killed. {LOST}"
+    return ExecuteReply(
+        STATUS_OF_STOP[run.stopped_by],
+        execution_count=run.execution.execution_count,
+        detail=detail,
+        extra={"names_lost": True},
+    )
+
+
+def death_reply(run: Run, death: Death | None) -> ExecuteReply:
+    """The reply of a cell whose kernel has died; ``death`` is ``None`` when the code itself ended it by ``quit()``."""
+    count = run.execution.execution_count
+    if run.restarting:
+        detail = f"The kernel was restarted while the cell ran. {LOST}"
+        return ExecuteReply(Status.INTERRUPTED, execution_count=count, detail=detail, extra={"names_lost": True})
+    if death is None:
+        detail = f"The code ended the kernel itself (quit or exit). {LOST}"
+        return ExecuteReply(Status.KERNEL_DIED, execution_count=count, detail=detail, extra={"names_lost": True})
+    detail = f"The kernel died: {describe_death(death)}. {LOST}"
+    if death.words.strip():
+        detail += f" Its last words:\n{_first_lines(death.words)}"
+    extra = {"names_lost": True, "exit_status": death.status, "signal": death.signal_name, "peak_bytes": death.peak}
+    return ExecuteReply(Status.KERNEL_DIED, execution_count=count, detail=detail, extra=extra)
+
+
+def _why_stopped(run: Run) -> str:
+    if run.stopped_by == "timeout":
+        return f"The cell was stopped at its timeout of {run.timeout:g} s."
+    return "The cell was interrupted."
+
+
+def _first_lines(words: str, count: int = 12) -> str:
+    lines = words.strip().splitlines()
+    return "\n".join(lines[:count])
