@@ -48,12 +48,14 @@ async def run_cell(
     for event in firewall.close(clock()):
         yield event
     elapsed = clock() - started
-    about = {"call_id": call.call_id, "name": call.name}
-    yield ev.CellFinished(**about, status=reply.status, execution_count=reply.execution_count, elapsed=elapsed)
+    call_id, name, status = call.call_id, call.name, reply.status
+    count = reply.execution_count
+    yield ev.CellFinished(call_id=call_id, name=name, status=status, execution_count=count, elapsed=elapsed)
     content = result_content(reply, firewall, elapsed, images)
     if whole := firewall.offloaded:
-        yield ev.ContextOffloaded(**about, path=whole.path, bytes=whole.bytes, lines=whole.lines)
-    yield ev.ResultAdded(**about, status=reply.status, content=content)
+        path, size, lines = whole.path, whole.bytes, whole.lines
+        yield ev.ContextOffloaded(call_id=call_id, name=name, path=path, bytes=size, lines=lines)
+    yield ev.ResultAdded(call_id=call_id, name=name, status=status, content=content)
 
 
 async def _ticking(items: AsyncGenerator[Output | ExecuteReply]) -> AsyncGenerator[Output | ExecuteReply | None]:

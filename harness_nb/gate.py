@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import os
 import signal
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
@@ -80,27 +81,30 @@ class Gate:
 
     async def _check(self, command: str) -> CheckFinished:
         started = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            "bash",
-            "-c",
-            command,
-            cwd=self._workspace,
-            env=self._environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-        output, note = b"", ""
-        try:
-            output = (await asyncio.wait_for(process.communicate(), CHECK_TIMEOUT))[0]
-        except TimeoutError:
-            note = f"\n[stopped after {CHECK_TIMEOUT:g} s]"
-        finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            exit_code = await process.wait()
-        text = clean_text(output.decode("utf-8", "replace")) + note
+        note = ""
+        with (
+            tempfile.TemporaryFile() as output
+        ):  # a file, not a pipe: a background child that keeps it open delays nothing
+            process = await asyncio.create_subprocess_exec(
+                *("bash", "-c", command),
+                cwd=self._workspace,
+                env=self._environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                await asyncio.wait_for(process.wait(), CHECK_TIMEOUT)
+            except TimeoutError:
+                note = f"\n[stopped after {CHECK_TIMEOUT:g} s]"
+            finally:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                exit_code = await process.wait()
+            output.seek(0)
+            said = output.read()
+        text = clean_text(said.decode("utf-8", "replace")) + note
         return CheckFinished(
             command=command,
             passed=exit_code == 0 and not note,

@@ -239,8 +239,12 @@ class Session:
         for event in list(self._changing.values()):
             self._record(event.model_copy(update={"transient": False}))
         for call in self._conversation.open_calls:
-            about = {"call_id": call.call_id, "name": call.name}
-            result = ev.ResultAdded(**about, status=Status.INTERRUPTED, content=text_content(f"Interrupted: {text}."))
+            result = ev.ResultAdded(
+                call_id=call.call_id,
+                name=call.name,
+                status=Status.INTERRUPTED,
+                content=text_content(f"Interrupted: {text}."),
+            )
             self._conversation.apply(result)
             self._record(result)
         return self._record(ev.SessionEnded.model_validate({"reason": reason, "text": text, "elapsed": elapsed}))

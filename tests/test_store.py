@@ -42,7 +42,8 @@ def test_a_torn_end_and_a_broken_line_are_set_aside(tmp_path: Path) -> None:
 def test_a_second_process_is_refused_and_a_crash_leaves_no_lock(tmp_path: Path) -> None:
     code = (
         "import os, pathlib, sys; from harness_nb.store import SessionStore\n"
-        f"store = SessionStore(pathlib.Path({str(tmp_path)!r}), 's1'); print('held', flush=True); sys.stdin.read(); os._exit(1)"
+        f"store = SessionStore(pathlib.Path({str(tmp_path)!r}), 's1')\n"
+        "print('held', flush=True); sys.stdin.read(); os._exit(1)"
     )
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert other.stdin is not None and other.stdout is not None

@@ -1,0 +1,304 @@
+"""The loop, judged by the events it yields: a listed model, a fake kernel, no process and no clock."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
+
+from harness_nb import events as ev
+from harness_nb.approval import DenyApprover, FixedApprover
+from harness_nb.context import Conversation
+from harness_nb.errors import KernelError, ModelError
+from harness_nb.loop import MAX_REFUSALS, Work, run
+from harness_nb.outputs import Firewall
+from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace
+from harness_nb.ports import Approver, Delta, ExecuteReply, ModelSettings, Output, TextDelta
+from harness_nb.toolset import STANDARD_TOOLS, Toolset
+from harness_nb.types import Approval, Limits, Message, Status, ToolCall, ToolSpec, Usage, text_content
+
+
+class ListedModel:
+    """Gives the replies it was made with, in order, the last one for ever; keeps the requests."""
+
+    name = "listed"
+    accepts_images = True
+
+    def __init__(self, *replies: Message | ModelError) -> None:
+        self.replies = list(replies)
+        self.requests: list[Sequence[Message]] = []
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> AsyncGenerator[Delta | Message]:
+        self.requests.append(list(messages))
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, ModelError):
+            raise reply
+        if reply.text:
+            yield TextDelta(reply.text)
+        yield reply
+
+    async def aclose(self) -> None:
+        self.requests.clear()
+
+
+class TableKernel:
+    """Answers each source from a table; what is not in it prints itself."""
+
+    name = "table"
+
+    def __init__(self, table: dict[str, list[Output | ExecuteReply] | KernelError] | None = None) -> None:
+        self.table = table or {}
+        self.executed: list[str] = []
+
+    async def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
+        self.executed.append(source)
+        answer = self.table.get(source)
+        if isinstance(answer, KernelError):
+            raise answer
+        printed = Output("stream", {"name": "stdout", "text": f"ran {source}\n"})
+        for item in answer or [printed, ExecuteReply(Status.OK, execution_count=len(self.executed))]:
+            yield item
+
+    async def interrupt(self) -> None:
+        self.executed.append("interrupt")
+
+    async def restart(self) -> None:
+        self.executed.append("restart")
+
+    async def aclose(self) -> None:
+        self.executed.append("aclose")
+
+
+COUNTER = itertools.count()
+
+
+def calls(*made: tuple[str, dict[str, Any]], text: str = "") -> Message:
+    tool_calls = tuple(ToolCall(call_id=f"c{next(COUNTER)}", name=name, arguments=args) for name, args in made)
+    return Message(
+        role="assistant",
+        content=text_content(text) if text else (),
+        tool_calls=tool_calls,
+        usage=Usage(output_tokens=10),
+    )
+
+
+def says(text: str, finish_reason: str = "stop") -> Message:
+    return Message(role="assistant", content=text_content(text), finish_reason=finish_reason)
+
+
+PYTHON = ("python", {"code": "1"})
+
+
+def gate_of(*verdicts: bool) -> Callable[[], AsyncGenerator[ev.CheckFinished]]:
+    remaining = list(verdicts)
+
+    async def gate() -> AsyncGenerator[ev.CheckFinished]:
+        if verdicts:
+            passed = remaining.pop(0) if len(remaining) > 1 else remaining[0]
+            yield ev.CheckFinished(command="make", passed=passed, exit_code=int(not passed), output="said", elapsed=0.1)
+
+    return gate
+
+
+async def work_on(
+    *replies: Message | ModelError,
+    kernel: TableKernel | None = None,
+    gate: tuple[bool, ...] = (),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    approver: Approver | None = None,
+    clock: Callable[[], float] = lambda: 0.0,
+) -> tuple[list[ev.Event], Conversation, ListedModel, TableKernel]:
+    model, kernel = ListedModel(*replies), kernel or TableKernel()
+    conversation = Conversation([ev.PromptAdded(prompt="go")])
+    work = Work(
+        system="system",
+        model=model,
+        kernel=kernel,
+        tools=Toolset(STANDARD_TOOLS),
+        rules=(deny_outside_workspace, ask_before_dangerous_commands),
+        approver=approver or DenyApprover(),
+        gate=gate_of(*gate),
+        firewall=lambda call: Firewall(call.call_id, call.name),
+        clock=clock,
+        limits=limits,
+        settings=ModelSettings(),
+    )
+    items = [item async for item in run(work, conversation)]
+    return [item for item in items if isinstance(item, ev.EventBase)], conversation, model, kernel
+
+
+def types(events: Sequence[ev.Event]) -> list[str]:
+    return [event.type for event in events]
+
+
+def only(events: Sequence[ev.Event], kind: type[Any]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+async def test_the_events_of_a_short_run_in_order() -> None:
+    events, conversation, model, _ = await work_on(calls(PYTHON, text="Look."), says("All done."))
+    assert types(events) == [
+        *("model_requested", "model_replied", "call_decided", "cell_started", "cell_output", "cell_finished"),
+        *("result_added", "model_requested", "model_replied", "finish_accepted", "session_ended"),
+    ]
+    assert events[-1].reason == "finished"
+    assert events[-1].turns == 2
+    assert [message.role for message in conversation.messages] == ["user", "assistant", "tool", "assistant"]
+    assert [message.role for message in model.requests[1]] == ["system", "user", "assistant", "tool"]
+    assert "ran 1" in model.requests[1][-1].text
+
+
+async def test_calls_of_one_reply_run_in_order_even_after_a_failure() -> None:
+    error = [
+        Output("error", {"ename": "ValueError", "evalue": "no", "traceback": ["ValueError: no"]}),
+        ExecuteReply(Status.ERROR, execution_count=1, ename="ValueError", evalue="no"),
+    ]
+    kernel = TableKernel({"a": error})
+    events, *_ = await work_on(calls(("python", {"code": "a"}), ("python", {"code": "b"})), says("x"), kernel=kernel)
+    assert kernel.executed == ["a", "b"]
+    assert [event.status for event in only(events, ev.ResultAdded)] == [Status.ERROR, Status.OK]
+
+
+async def test_malformed_unknown_and_unfit_calls_never_run() -> None:
+    broken = Message(role="assistant", tool_calls=(ToolCall(call_id="m", name="python", malformed='{"code": "1'),))
+    events, _, model, kernel = await work_on(
+        broken, calls(("pyhton", {"code": "1"})), calls(("python", {"cod": "1"})), says("x")
+    )
+    assert kernel.executed == []
+    assert [event.status for event in only(events, ev.ResultAdded)] == [Status.ERROR] * 3
+    assert "pyhton" in model.requests[2][-1].text
+    assert "code is missing" in model.requests[3][-1].text
+
+
+async def test_a_denied_call_is_told_and_does_not_run() -> None:
+    events, _, model, kernel = await work_on(calls(("read_file", {"path": "../secrets.txt"})), says("x"))
+    assert kernel.executed == []
+    assert only(events, ev.ResultAdded)[0].status is Status.DENIED
+    assert model.requests[1][-1].text.startswith("BLOCKED: the path '../secrets.txt' is outside the workspace")
+    assert "ind another way" in model.requests[1][-1].text
+
+
+async def test_an_ask_goes_to_the_approver_and_its_answer_counts() -> None:
+    risky = ("bash", {"command": "rm -rf build"})
+    yes, no = Approval(approved=True), Approval(approved=False, reason="a person said no: keep it")
+    approver = FixedApprover([yes, no])
+    events, _, model, kernel = await work_on(calls(risky, risky), says("x"), approver=approver)
+    assert len(kernel.executed) == 1
+    assert [call.arguments["command"] for call in approver.asked] == ["rm -rf build"] * 2
+    assert "keep it" in model.requests[1][-1].text
+    assert types(events).count("approval_asked") == types(events).count("approval_answered") == 2
+
+
+async def test_nobody_there_means_deny_at_once() -> None:
+    events, *_, kernel = await work_on(calls(("bash", {"command": "sudo ls"})), says("x"))
+    assert kernel.executed == []
+    assert only(events, ev.ApprovalAnswered)[0].approval.by == "nobody"
+
+
+async def test_a_failing_check_goes_back_to_the_model() -> None:
+    finish = ("finish", {"summary": "done"})
+    events, _, model, _ = await work_on(calls(finish), calls(finish), gate=(False, True))
+    assert types(events).count("finish_rejected") == 1
+    assert "The check `make` failed (exit 1):\nsaid" in model.requests[1][-1].text
+    assert (events[-1].reason, only(events, ev.FinishAccepted)[0].checks) == ("finished", 1)
+
+
+async def test_a_reply_without_calls_ends_like_a_finish_and_is_checked() -> None:
+    events, _, model, _ = await work_on(says("I am done"), says("Now I am"), gate=(False, True))
+    assert model.requests[1][-1].role == "user"
+    assert "failed" in model.requests[1][-1].text
+    assert only(events, ev.FinishAccepted)[0].summary == "Now I am"
+
+
+async def test_refusals_are_capped() -> None:
+    events, *_ = await work_on(calls(("finish", {"summary": "done"})), gate=(False,))
+    assert types(events).count("finish_rejected") == MAX_REFUSALS
+    assert events[-1].reason == "rejected"
+
+
+async def test_calls_behind_an_accepted_finish_get_a_result_and_do_not_run() -> None:
+    events, conversation, _, kernel = await work_on(calls(("finish", {"summary": "done"}), PYTHON))
+    assert kernel.executed == []
+    assert types(events)[-3:] == ["finish_accepted", "result_added", "session_ended"]
+    assert not conversation.open_calls
+
+
+async def test_the_turn_limit_stops_and_is_announced_to_the_model() -> None:
+    events, _, model, _ = await work_on(calls(PYTHON), limits=Limits(max_turns=4))
+    assert types(events)[-2:] == ["limit_reached", "session_ended"]
+    assert events[-1].reason == "limit"
+    assert "--max-turns" in events[-1].text
+    assert len(model.requests) == 4
+    assert "2 turns are left" in model.requests[2][-1].text
+
+
+async def test_token_cost_and_time_limits_stop() -> None:
+    replies = (calls(PYTHON), calls(PYTHON))
+    events, *_ = await work_on(*replies, limits=Limits(max_tokens=15))
+    assert (only(events, ev.LimitReached)[0].limit, events[-1].turns) == ("tokens", 2)
+    costly = Message(role="assistant", tool_calls=calls(PYTHON).tool_calls, usage=Usage(cost_usd=0.6))
+    events, *_ = await work_on(costly, limits=Limits(max_cost=1.0))
+    assert (only(events, ev.LimitReached)[0].limit, events[-1].turns) == ("cost", 2)
+    ticks = itertools.count(step=10.0)
+    events, *_ = await work_on(*replies, limits=Limits(max_minutes=1), clock=lambda: next(ticks))
+    assert only(events, ev.LimitReached)[0].limit == "minutes"
+
+
+async def test_truncated_and_empty_replies_do_not_count_as_a_finish() -> None:
+    events, *_ = await work_on(says("half a", "length"), says(" "), says("done"))
+    assert [event.reason for event in only(events, ev.Nudged)] == ["truncated reply", "empty reply"]
+    assert events[-1].reason == "finished"
+    events, *_ = await work_on(says(""))
+    assert events[-1].reason == "rejected"
+
+
+async def test_failures_of_model_and_kernel_end_the_work_as_data() -> None:
+    events, *_ = await work_on(ModelError("overloaded"))
+    assert (events[-1].reason, events[-1].text) == ("model_error", "overloaded")
+    kernel = TableKernel({"1": KernelError("no such kernel")})
+    events, *_ = await work_on(calls(PYTHON), kernel=kernel)
+    assert (events[-1].reason, events[-1].text) == ("kernel_error", "no such kernel")
+
+
+async def test_a_dead_kernel_is_a_result_and_the_work_goes_on() -> None:
+    kernel = TableKernel({"1": [ExecuteReply(Status.KERNEL_DIED, detail="killed by SIGKILL; names are lost")]})
+    events, _, model, _ = await work_on(calls(PYTHON), says("done"), kernel=kernel)
+    assert only(events, ev.ResultAdded)[0].status is Status.KERNEL_DIED
+    assert "SIGKILL" in model.requests[1][-1].text
+    assert events[-1].reason == "finished"
+
+
+async def test_closing_early_closes_the_cell() -> None:
+    closed = []
+
+    class Slow(TableKernel):
+        async def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
+            try:
+                yield Output("stream", {"name": "stdout", "text": "a\n"})
+                yield ExecuteReply(Status.OK)
+            finally:
+                closed.append(source)
+
+    kernel, conversation = Slow(), Conversation([ev.PromptAdded(prompt="go")])
+    work = Work(
+        system="",
+        model=ListedModel(calls(PYTHON)),
+        kernel=kernel,
+        tools=Toolset(STANDARD_TOOLS),
+        rules=(),
+        approver=DenyApprover(),
+        gate=gate_of(),
+        firewall=lambda call: Firewall(call.call_id, call.name),
+        clock=lambda: 0.0,
+        limits=Limits(),
+        settings=ModelSettings(),
+    )
+    items = run(work, conversation)
+    async for item in items:
+        if isinstance(item, ev.CellOutput):
+            break
+    await items.aclose()
+    assert closed == ["1"]
+    assert [call.name for call in conversation.open_calls] == ["python"]
