@@ -61,6 +61,16 @@ class ToolKernel:
         self._closed = False
 
     @property
+    def python(self) -> str:
+        """The program that runs the kernel, as a path or a name on the PATH."""
+        return self._command.arguments[0]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The scrubbed environment that the kernel starts with."""
+        return self._environment
+
+    @property
     def connection_file(self) -> Path | None:
         """Where other clients find the running kernel; ``None`` while there is none."""
         return self._started.connection_file if self._started else None
