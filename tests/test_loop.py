@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any
 
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover, FixedApprover
 from harness_nb.context import Conversation
 from harness_nb.errors import KernelError, ModelError
+from harness_nb.kernel import FakeKernel
+from harness_nb.kernel.fake import Answer
 from harness_nb.loop import MAX_REFUSALS, Work, run
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace
@@ -43,32 +45,17 @@ class ListedModel:
         self.requests.clear()
 
 
-class TableKernel:
-    """Answers each source from a table; what is not in it prints itself."""
-
-    name = "table"
-
-    def __init__(self, table: dict[str, list[Output | ExecuteReply] | KernelError] | None = None) -> None:
-        self.table = table or {}
-        self.executed: list[str] = []
+class BrokenKernel(FakeKernel):
+    """A kernel that cannot be started."""
 
     async def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
-        self.executed.append(source)
-        answer = self.table.get(source)
-        if isinstance(answer, KernelError):
-            raise answer
-        printed = Output("stream", {"name": "stdout", "text": f"ran {source}\n"})
-        for item in answer or [printed, ExecuteReply(Status.OK, execution_count=len(self.executed))]:
-            yield item
+        raise KernelError("no such kernel")
+        yield ExecuteReply(Status.OK)
 
-    async def interrupt(self) -> None:
-        self.executed.append("interrupt")
 
-    async def restart(self) -> None:
-        self.executed.append("restart")
-
-    async def aclose(self) -> None:
-        self.executed.append("aclose")
+def echoing(replies: Mapping[str, Answer] | None = None) -> FakeKernel:
+    """A kernel whose cells say what they ran, but for those in ``replies``."""
+    return FakeKernel(lambda source: (replies or {}).get(source, f"ran {source}\n"))
 
 
 COUNTER = itertools.count()
@@ -104,13 +91,13 @@ def gate_of(*verdicts: bool) -> Callable[[], AsyncGenerator[ev.CheckFinished]]:
 
 async def work_on(
     *replies: Message | ModelError,
-    kernel: TableKernel | None = None,
+    kernel: FakeKernel | None = None,
     gate: tuple[bool, ...] = (),
     limits: Limits = Limits(),  # noqa: B008 - frozen
     approver: Approver | None = None,
     clock: Callable[[], float] = lambda: 0.0,
-) -> tuple[list[ev.Event], Conversation, ListedModel, TableKernel]:
-    model, kernel = ListedModel(*replies), kernel or TableKernel()
+) -> tuple[list[ev.Event], Conversation, ListedModel, FakeKernel]:
+    model, kernel = ListedModel(*replies), kernel or echoing()
     conversation = Conversation([ev.PromptAdded(prompt="go")])
     work = Work(
         system="system",
@@ -155,7 +142,7 @@ async def test_calls_of_one_reply_run_in_order_even_after_a_failure() -> None:
         Output("error", {"ename": "ValueError", "evalue": "no", "traceback": ["ValueError: no"]}),
         ExecuteReply(Status.ERROR, execution_count=1, ename="ValueError", evalue="no"),
     ]
-    kernel = TableKernel({"a": error})
+    kernel = echoing({"a": error})
     events, *_ = await work_on(calls(("python", {"code": "a"}), ("python", {"code": "b"})), says("x"), kernel=kernel)
     assert kernel.executed == ["a", "b"]
     assert [event.status for event in only(events, ev.ResultAdded)] == [Status.ERROR, Status.OK]
@@ -257,13 +244,12 @@ async def test_truncated_and_empty_replies_do_not_count_as_a_finish() -> None:
 async def test_failures_of_model_and_kernel_end_the_work_as_data() -> None:
     events, *_ = await work_on(ModelError("overloaded"))
     assert (events[-1].reason, events[-1].text) == ("model_error", "overloaded")
-    kernel = TableKernel({"1": KernelError("no such kernel")})
-    events, *_ = await work_on(calls(PYTHON), kernel=kernel)
+    events, *_ = await work_on(calls(PYTHON), kernel=BrokenKernel())
     assert (events[-1].reason, events[-1].text) == ("kernel_error", "no such kernel")
 
 
 async def test_a_dead_kernel_is_a_result_and_the_work_goes_on() -> None:
-    kernel = TableKernel({"1": [ExecuteReply(Status.KERNEL_DIED, detail="killed by SIGKILL; names are lost")]})
+    kernel = echoing({"1": [ExecuteReply(Status.KERNEL_DIED, detail="killed by SIGKILL; names are lost")]})
     events, _, model, _ = await work_on(calls(PYTHON), says("done"), kernel=kernel)
     assert only(events, ev.ResultAdded)[0].status is Status.KERNEL_DIED
     assert "SIGKILL" in model.requests[1][-1].text
@@ -273,7 +259,7 @@ async def test_a_dead_kernel_is_a_result_and_the_work_goes_on() -> None:
 async def test_closing_early_closes_the_cell() -> None:
     closed = []
 
-    class Slow(TableKernel):
+    class Slow(FakeKernel):
         async def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
             try:
                 yield Output("stream", {"name": "stdout", "text": "a\n"})
