@@ -21,7 +21,8 @@ class Execution:
     """One request to run code, from sending to its last output.
 
     It is finished when the reply and the "idle" that follows its outputs have both come, in whichever order.
-    ``changed`` is set whenever there is something new to look at.
+    ``printed`` counts the characters of stdout and stderr; ``changed`` is set whenever there is something new to look
+    at.
     """
 
     def __init__(self, message_id: str) -> None:
@@ -30,6 +31,7 @@ class Execution:
         self.reply: JsonObject | None = None
         self.idle = False
         self.execution_count: int | None = None
+        self.printed = 0
         self._outputs: deque[Output] = deque()
 
     @property
@@ -39,6 +41,7 @@ class Execution:
 
     def add(self, output: Output) -> None:
         """Keep an output until it is taken; text that continues the last untaken output is joined to it."""
+        self.printed += len(output.content["text"]) if output.kind == "stream" else 0
         last = self._outputs[-1] if self._outputs else None
         if last is not None and last.kind == output.kind == "stream" and last.content["name"] == output.content["name"]:
             joined = {"name": last.content["name"], "text": last.content["text"] + output.content["text"]}

@@ -16,8 +16,12 @@ from typing import Any
 from harness_nb.errors import KernelError
 from harness_nb.kernel.connection import Connection, write_connection_file
 from harness_nb.kernel.process import Death, KernelProcess
+from harness_nb.kernel.routing import Execution
 from harness_nb.kernel.spec import KernelCommand
+from harness_nb.ports import Output
+from harness_nb.tools.recorder import create_recorder, unsent_text
 
+RECORDER = "printed"
 SOCKET_PATH_BYTES = 90
 START_SECONDS = 60.0
 SHUTDOWN_SECONDS = 2.0
@@ -30,6 +34,7 @@ class StartedKernel:
         self.process = process
         self.connection_file = connection_file
         self.connection = Connection(connection_file)
+        self._recorder = (connection_file.parent / RECORDER).open("rb")
         self._interrupt_by_message = interrupt_by_message
 
     @classmethod
@@ -44,8 +49,10 @@ class StartedKernel:
         directory.mkdir(parents=True, exist_ok=True)
         private = make_private_folder()
         connection_file = write_connection_file(private)
+        create_recorder(private / RECORDER)
         arguments = [word.replace("{connection_file}", str(connection_file)) for word in command.arguments]
-        variables = {**environment, **command.environment, "IPYTHONDIR": str(private / "ipython")}
+        own = {"IPYTHONDIR": str(private / "ipython"), "HARNESS_NB_RECORDER": str(private / RECORDER)}
+        variables = {**environment, **command.environment, **own}
         process = KernelProcess.start(arguments, environment=variables, directory=directory, private=private)
         started = cls(process, connection_file, interrupt_by_message=command.interrupt_by_message)
         try:
@@ -86,6 +93,13 @@ class StartedKernel:
             self.process.interrupt()
         self.connection.probe()
 
+    async def collect_last_outputs(self, execution: Execution) -> None:
+        """After its death: add to ``execution`` what the kernel had still sent, and what it had printed and not sent."""
+        await self.connection.settle()
+        self._recorder.seek(0)
+        for stream, text in unsent_text(self._recorder.read(), execution.message_id, execution.printed):
+            execution.add(Output("stream", {"name": stream, "text": text}))
+
     async def end(self, *, politely: bool = False) -> None:
         """End the kernel and everything below it. ``politely``: ask first, so that its exit handlers run."""
         try:
@@ -97,6 +111,7 @@ class StartedKernel:
                 await self.process.kill()
             finally:
                 await self.connection.aclose()
+                self._recorder.close()
 
 
 def make_private_folder() -> Path:

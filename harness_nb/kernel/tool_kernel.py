@@ -68,7 +68,7 @@ class ToolKernel:
     @property
     def environment(self) -> Mapping[str, str]:
         """The scrubbed environment that the kernel starts with."""
-        return self._environment
+        return {**self._environment, **self._command.environment}
 
     @property
     def connection_file(self) -> Path | None:
@@ -130,6 +130,7 @@ class ToolKernel:
         """The reply of a run that has finished, died or used up its grace."""
         if run.must_be_killed:
             await started.process.kill()
+            await started.collect_last_outputs(run.execution)
             await self._end()
             return killed_reply(run)
         if run.execution.finished and run.stopped_by:
@@ -140,7 +141,7 @@ class ToolKernel:
             return death_reply(run, None)
         if run.execution.finished:
             return reply_of(run)
-        await started.connection.settle()
+        await started.collect_last_outputs(run.execution)
         reply = death_reply(run, started.process.died.result())
         if self._started is started:
             await self._end()
@@ -192,6 +193,6 @@ class ToolKernel:
 def after_unseen_death(reply: ExecuteReply, death: Death) -> ExecuteReply:
     """The reply of a cell that ran in a fresh kernel without anybody having been told that the old one was dead."""
     how = describe_death(death)
-    told = f"The kernel had died since the last call ({how}); this ran in a fresh one, without earlier names."
-    detail = f"{told} {reply.detail}".strip()
+    told = f"the kernel had died since the last call ({how}); this ran in a fresh one, without earlier names"
+    detail = f"{told}; {reply.detail}" if reply.detail else told
     return replace(reply, detail=detail, extra={**reply.extra, "names_lost": True})

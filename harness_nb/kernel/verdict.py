@@ -1,6 +1,7 @@
 """How an execution ended, from what is known of it: the reply, the payload, the process, and whether it was stopped.
 
-Pure. ``ToolKernel`` asks; the texts in ``detail`` are read by the model, so each says what is lost and what comes next.
+Pure. ``ToolKernel`` asks; the texts in ``detail`` are read by the model, so each is a clause or two that say what is
+lost and what comes next.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from harness_nb.kernel.started import describe_death
 from harness_nb.ports import ExecuteReply, Output
 from harness_nb.types import JsonObject, Status
 
-LOST = "All names and imports are lost; the next call starts a fresh kernel."
+LOST = "all names and imports are lost; the next call starts a fresh kernel"
 STATUS_OF_STOP = {"timeout": Status.TIMED_OUT, "interrupt": Status.INTERRUPTED, "closed": Status.INTERRUPTED}
 
 
@@ -41,17 +42,17 @@ def reply_of(run: Run) -> ExecuteReply:
         "evalue": content.get("evalue") if failed else None,
     }
     if run.stopped_by is None:
-        detail = "The kernel did not run this cell." if content.get("status") == "aborted" else ""
+        detail = "the kernel did not run this cell" if content.get("status") == "aborted" else ""
         return ExecuteReply(Status.ERROR if failed else Status.OK, detail=detail, **names)
-    how = "It obeyed the interrupt" if failed else "It handled the interrupt and ended by itself"
-    detail = f"{_why_stopped(run)} {how}; names defined so far are kept, processes that it had started are ended."
+    how = "it obeyed the interrupt" if failed else "it handled the interrupt and ended by itself"
+    detail = f"{_why_stopped(run)}{how}; names defined so far are kept, processes that it had started are ended"
     return ExecuteReply(STATUS_OF_STOP[run.stopped_by], detail=detail, **names)
 
 
 def killed_reply(run: Run) -> ExecuteReply:
     """The reply of a cell that did not obey an interrupt."""
     assert run.stopped_by is not None
-    detail = f"{_why_stopped(run)} It ignored the interrupt for {run.grace:g} s, so the kernel was killed. {LOST}"
+    detail = f"{_why_stopped(run)}it ignored the interrupt for {run.grace:g} s, so the kernel was killed; {LOST}"
     return ExecuteReply(
         STATUS_OF_STOP[run.stopped_by],
         execution_count=run.execution.execution_count,
@@ -64,22 +65,22 @@ def death_reply(run: Run, death: Death | None) -> ExecuteReply:
     """The reply of a cell whose kernel has died; ``death`` is ``None`` when the code itself ended it by ``quit()``."""
     count = run.execution.execution_count
     if run.restarting:
-        detail = f"The kernel was restarted while the cell ran. {LOST}"
+        detail = f"the kernel was restarted while the cell ran; {LOST}"
         return ExecuteReply(Status.INTERRUPTED, execution_count=count, detail=detail, extra={"names_lost": True})
     if death is None:
-        detail = f"The code ended the kernel itself (quit or exit). {LOST}"
+        detail = f"the code ended the kernel itself (quit or exit); {LOST}"
         return ExecuteReply(Status.KERNEL_DIED, execution_count=count, detail=detail, extra={"names_lost": True})
-    detail = f"The kernel died: {describe_death(death)}. {LOST}"
+    detail = f"{describe_death(death)}; {LOST}"
     if death.words.strip():
-        detail += f" Its last words:\n{_first_lines(death.words)}"
+        detail += f"; its last words:\n{_first_lines(death.words)}"
     extra = {"names_lost": True, "exit_status": death.status, "signal": death.signal_name, "peak_bytes": death.peak}
     return ExecuteReply(Status.KERNEL_DIED, execution_count=count, detail=detail, extra=extra)
 
 
 def _why_stopped(run: Run) -> str:
     if run.stopped_by == "timeout":
-        return f"The cell was stopped at its timeout of {run.timeout:g} s."
-    return "The cell was interrupted."
+        return f"the timeout was {run.timeout:g} s; "
+    return ""
 
 
 def _first_lines(words: str, count: int = 12) -> str:

@@ -48,9 +48,11 @@ def die_with_parent() -> None:
     """Ask Linux for a SIGKILL when the parent dies (prctl(2)); elsewhere ipykernel itself polls for the parent.
 
     The parent is named in ``JPY_PARENT_PID``; if it has died before the request was made, this process ends here.
+    Only where the guardian is the parent: elsewhere the thread that started the kernel may end, which Linux takes for
+    the parent's death.
     """
     parent = int(os.environ.get("JPY_PARENT_PID") or 0)
-    if sys.platform != "linux" or not parent:
+    if sys.platform != "linux" or not parent or "HARNESS_NB_KERNEL" not in os.environ:
         return
     import ctypes
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from harness_nb.tools.workspace import brief, existing_file, resolve, root, shown
 
 LINE_CHARACTERS = 2000
-READ_CHARACTERS = 48_000
-LISTED = 400
-LISTED_PER_FOLDER = 60
+READ_CHARACTERS = 15_000
+LISTED = 300
 MATCHES = 100
 MATCH_CHARACTERS = 300
 SEARCHED_BYTES = 20_000_000
@@ -30,7 +29,7 @@ def read_file(path: str, offset: int = 1, limit: int = 400) -> None:
     """Print lines of a text file with their numbers.
 
     ``offset`` is the first line, from 1; ``limit`` is the number of lines. Long lines are cut at 2,000 characters and
-    the whole at 48,000; the last line of the output says how to go on.
+    the whole at 15,000; the last line of the output says how to go on.
 
     Raises:
         FileNotFoundError, IsADirectoryError, PermissionError, ValueError: with a sentence that says what to do.
@@ -100,10 +99,10 @@ def refuse_binary(path: Path) -> None:
 
 
 def list_files(path: str = ".", pattern: str | None = None) -> None:
-    """Print the files below a folder, sorted, with their sizes; folders end in ``/``.
+    """Print what a folder holds, sorted, with sizes; folders end in ``/``.
 
-    ``pattern`` is a glob over the path below ``path`` or over the file name alone (``*.py``, ``src/**/*.py``). Hidden
-    entries, caches and harness_sessions are left out; large folders are shown in part, with a count.
+    With ``pattern``, a glob over the path below ``path`` or over the file name alone (``src/**/*.py``, ``*.csv``), the
+    matching files of the folder and of all below it. Hidden entries, caches and harness_sessions are left out.
 
     Raises:
         FileNotFoundError, NotADirectoryError, PermissionError: with a sentence that says what to do.
@@ -113,34 +112,35 @@ def list_files(path: str = ".", pattern: str | None = None) -> None:
         raise brief(FileNotFoundError(f"there is no folder {path!r}; see list_files('.')"))
     if not target.is_dir():
         raise brief(NotADirectoryError(f"{path!r} is a file; read it with read_file({path!r})"))
-    shown_count = total = 0
-    for line, counts in _listing(target, "", pattern):
-        total += counts
-        if shown_count < LISTED or not counts:
-            print(line)
-            shown_count += counts
-    if not total:
-        print("(no files)" if pattern is None else f"(no file below {shown(target)!r} matches {pattern!r})")
-    elif total > shown_count:
-        print(f"(… and {total - shown_count:,} more; {total:,} in all; narrow it with path or pattern)")
+    found = 0
+    for entry in visible(target) if pattern is None else _matching(target, "", pattern):
+        found += 1
+        if found <= LISTED:
+            print(_described(entry, target))
+    if not found:
+        name = shown(target)
+        print(f"({name!r} is empty)" if pattern is None else f"(no file below {name!r} matches {pattern!r})")
+    elif found > LISTED:
+        print(f"(… and {found - LISTED:,} more, {found:,} in all; narrow it with path or pattern)")
 
 
-def _listing(folder: Path, prefix: str, pattern: str | None) -> Iterator[tuple[str, int]]:
-    """Lines of the listing, each with the number of entries that it stands for (0 for a note)."""
-    entries = visible(folder)
-    here = 0
-    for entry in entries:
+def _described(entry: Path, folder: Path) -> str:
+    name = entry.relative_to(folder).as_posix()
+    if entry.is_dir():
+        count = len(visible(entry))
+        return f"{name}/  ({count:,} {'entry' if count == 1 else 'entries'})"
+    return f"{name}  ({entry.stat().st_size:,} bytes)"
+
+
+def _matching(folder: Path, prefix: str, pattern: str) -> Iterator[Path]:
+    """The files below ``folder`` whose path or name matches."""
+    for entry in visible(folder):
         name = prefix + entry.name
-        is_folder = entry.is_dir()
-        wanted = pattern is None or (not is_folder and _matches(name, pattern))
-        if wanted:
-            here += 1
-            if here <= LISTED_PER_FOLDER:
-                yield (f"{name}/" if is_folder else f"{name}  ({entry.stat().st_size:,} bytes)"), 1
-        if is_folder and not entry.is_symlink():
-            yield from _listing(entry, name + "/", pattern)
-    if here > LISTED_PER_FOLDER:
-        yield f"{prefix}…  ({here - LISTED_PER_FOLDER:,} more here; {here:,} entries)", 0
+        if entry.is_dir():
+            if not entry.is_symlink():
+                yield from _matching(entry, name + "/", pattern)
+        elif _matches(name, pattern):
+            yield entry
 
 
 def visible(folder: Path) -> list[Path]:

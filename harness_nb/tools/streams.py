@@ -16,12 +16,15 @@ import sys
 import threading
 from typing import Any
 
+from harness_nb.tools.recorder import Recorder
+
 
 class Segments:
     """What both streams have yet to send: consecutive text of one stream and one cell is one segment."""
 
-    def __init__(self) -> None:
+    def __init__(self, recorder: Recorder | None) -> None:
         self.lock = threading.RLock()
+        self._recorder = recorder
         self._segments: list[tuple[Any, Any, list[str]]] = []
 
     def add(self, stream: Any, parent: Any, text: str) -> None:
@@ -31,6 +34,13 @@ class Segments:
             self._segments.append((stream, parent, [text]))
         else:
             last[2].append(text)
+        if self._recorder is not None:
+            self._recorder.add(dict(parent).get("msg_id", ""), stream.name, text)
+
+    def published(self, parent: dict[str, Any], count: int) -> None:
+        """Note that ``count`` characters of that cell have been sent."""
+        if self._recorder is not None:
+            self._recorder.published(parent.get("msg_id", ""), count)
 
     def take(self) -> list[tuple[Any, Any, list[str]]]:
         """Everything, in order; afterwards there is nothing."""
@@ -41,6 +51,7 @@ class Segments:
     def forget(self) -> None:
         """In a forked child: the parent sends what it has, the child must not send it again, nor wait for its lock."""
         self.lock = threading.RLock()
+        self._recorder = None
         self._segments = []
 
 
@@ -81,13 +92,16 @@ def prepare_streams(shell: Any) -> None:
 
 
 def _share_segments(streams: list[Any]) -> None:
-    segments = Segments()
+    path = os.environ.pop("HARNESS_NB_RECORDER", "")
+    segments = Segments(Recorder(path) if path else None)
 
     def send() -> None:
         for stream in streams:
             stream._flush_pending = stream._subprocess_flush_pending = False
         for stream, parent, texts in segments.take():
-            _publish(stream, dict(parent), "".join(texts))
+            header, text = dict(parent), "".join(texts)
+            _publish(stream, header, text)
+            segments.published(header, len(text))
 
     def flush_buffers() -> list[Any]:
         """For a flush that was scheduled before the change: it still runs ipykernel's ``_flush``, which asks this."""
