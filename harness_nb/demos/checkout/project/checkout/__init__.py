@@ -1,0 +1,6 @@
+"""What a customer pays: carts, discount codes, quotes."""
+
+from checkout.cart import Cart, Item
+from checkout.pricing import Quote, make_quote
+
+__all__ = ["Cart", "Item", "Quote", "make_quote"]
