@@ -1,0 +1,70 @@
+"""The cells of a session notebook while they are being made: what each shows, and the machine data that it carries.
+
+``NotebookFold`` makes them and hands them events. A cell is built into nbformat's form when asked, and built again only
+when an event has changed it.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harness_nb.events import EventBase
+from harness_nb.notebook.machine import dump_event
+from harness_nb.outputs.mime import replace_surrogates
+from harness_nb.types import JsonObject, ToolCall
+
+KEY = "harness_nb"
+"""The one metadata key under which all machine data is."""
+
+
+class Cell(ABC):
+    """One cell. ``events`` are those that were folded into it, in order."""
+
+    def __init__(self, number: int, kind: str) -> None:
+        slug = re.sub(r"[^a-z0-9]+", "-", kind.lower()).strip("-")[:40] or "cell"
+        self.id = f"step-{number:04d}-{slug}"
+        self.events: list[EventBase] = []
+        self._built: JsonObject | None = None
+
+    def add(self, event: EventBase) -> None:
+        """Fold an event in; the cell will be built again."""
+        self.events.append(event)
+        self._built = None
+
+    def touch(self) -> None:
+        """What the cell shows has changed."""
+        self._built = None
+
+    def build(self) -> JsonObject:
+        """The cell in nbformat's form. The same object comes back until the cell changes: do not change it."""
+        if self._built is None:
+            self._built = self._build()
+        return self._built
+
+    @abstractmethod
+    def _build(self) -> JsonObject: ...
+
+    def _machine_data(
+        self, outputs: Sequence[JsonObject] = (), replied: ToolCall | None = None, **more: Any
+    ) -> JsonObject:
+        return {**more, "events": [dump_event(event, self.events, outputs, replied) for event in self.events]}
+
+
+class MarkdownCell(Cell):
+    """Prose. ``text`` is Markdown, or a function that writes it when the cell is built."""
+
+    def __init__(self, number: int, kind: str, text: str | Callable[[], str]) -> None:
+        super().__init__(number, kind)
+        self.text = text
+
+    def _build(self) -> JsonObject:
+        text = self.text if isinstance(self.text, str) else self.text()
+        return {
+            "cell_type": "markdown",
+            "id": self.id,
+            "metadata": {KEY: self._machine_data()},
+            "source": replace_surrogates(text),
+        }

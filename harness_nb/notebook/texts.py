@@ -1,0 +1,135 @@
+"""What the Markdown cells of a session notebook say, one function a kind of cell. The fold calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from harness_nb import events as ev
+from harness_nb.notebook.prose import count, demote_headings, escape_line, fenced, inline_code, quote, title_of
+from harness_nb.outputs import format_seconds
+from harness_nb.types import Part, TextPart, Usage
+
+_REASONS = {
+    "finished": "Finished",
+    "limit": "Stopped at a limit",
+    "rejected": "Stopped, the finish was not accepted",
+    "model_error": "Stopped by an error of the model",
+    "kernel_error": "Stopped by an error of the tool kernel",
+    "interrupted": "Interrupted",
+}
+
+
+def title(first_prompt: str, started: ev.SessionStarted | None) -> str:
+    """The head of the notebook: a title from the first prompt, and a line that says what this is."""
+    heading = f"# {title_of(first_prompt)}"
+    if started is None:
+        return heading
+    date = f", {_date(started.time)}" if started.time else ""
+    return (
+        f"{heading}\n\n"
+        f"*Session of harness_nb with {inline_code(started.model)}{date}. "
+        "Every code cell is a call that the model made, with the outputs it got. The cells can be run again from top "
+        "to bottom where harness_nb is installed; no model is called.*"
+    )
+
+
+def _date(time: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    except ValueError:
+        return escape_line(time)
+
+
+def task(prompt: str, number: int) -> str:
+    """The user's words under a heading."""
+    heading = "## Task" if number == 1 else f"## Task {number}"
+    return f"{heading}\n\n{quote(prompt)}"
+
+
+def reply(text: str) -> str:
+    """The assistant's words, below the headings of the notebook."""
+    return demote_headings(text)
+
+
+def result(summary: str) -> str:
+    """The words that ended the work."""
+    return f"## Result\n\n{demote_headings(summary.strip())}"
+
+
+def nudge(event: ev.Nudged) -> str:
+    """A word of the harness to the model."""
+    return f"**Note to the model** ({escape_line(event.reason)}):\n\n{quote(event.text)}"
+
+
+def warning(event: ev.Warned) -> str:
+    """A word of the harness to the person."""
+    return f"**Note:** {escape_line(_one_line(event.text))}"
+
+
+def plan(event: ev.PlanUpdated) -> str:
+    """The model's checklist. A step has its words under ``step``, ``text`` or ``title``, and a ``status``."""
+    lines = []
+    for step in event.steps:
+        words = next((str(step[key]) for key in ("step", "text", "title") if step.get(key)), "")
+        done = step.get("status") in ("done", "completed")
+        running = " *(in progress)*" if step.get("status") == "in_progress" else ""
+        lines.append(f"- [{'x' if done else ' '}] {escape_line(_one_line(words))}{running}")
+    return "\n".join(["**Plan**", "", *lines])
+
+
+def check(event: ev.CheckFinished) -> str:
+    """One check: command, verdict, output."""
+    ending = "" if event.passed or event.exit_code is None else f"exit code {event.exit_code}, "
+    head = f"**Check {'passed' if event.passed else 'failed'}:** {inline_code(event.command)} "
+    output = f"\n\n{fenced(event.output)}" if event.output.strip() else ""
+    return f"{head}({ending}{format_seconds(event.elapsed)}){output}"
+
+
+def rejected(event: ev.FinishRejected, claim: str) -> str:
+    """A finish that did not count. What the model claimed is quoted."""
+    text = f"**Finish refused:** {escape_line(_one_line(event.reason.split(chr(10) * 2)[0]))}"
+    if event.final:
+        text += " The work ends here."
+    return f"{text}\n\nThe model had said:\n\n{quote(claim)}" if claim.strip() else text
+
+
+def limit(event: ev.LimitReached) -> str:
+    """A bound that stopped the work, until the session's end says the rest."""
+    return f"**Limit reached:** {escape_line(_one_line(event.text or event.limit))}"
+
+
+def ending(event: ev.SessionEnded) -> str:
+    """The last line of one prompt's work."""
+    head = _REASONS[event.reason]
+    text = _one_line(event.text)
+    told = f"**{head}:** {escape_line(text)}\n\n" if text and event.reason != "finished" else ""
+    facts = [count(event.turns, "turn"), *_usage(event.usage)]
+    return f"{told}*{'' if told else head + ': '}{', '.join(facts)}, {format_seconds(event.elapsed)}.*"
+
+
+def refusal(reason: str) -> str:
+    """The first line of a raw cell: why the call was not run."""
+    return f"Not run: {_one_line(reason).removeprefix('Not run: ')}"
+
+
+def first_text(content: Sequence[Part]) -> str:
+    """The first text of a result."""
+    return next((part.text for part in content if isinstance(part, TextPart)), "")
+
+
+def _usage(usage: Usage) -> list[str]:
+    if usage.input_tokens is None and usage.output_tokens is None:
+        tokens = "tokens unknown"
+    else:
+        cached = f" ({usage.cached_input_tokens:,} cached)" if usage.cached_input_tokens else ""
+        read = "unknown" if usage.input_tokens is None else f"{usage.input_tokens:,}"
+        written = "unknown" if usage.output_tokens is None else f"{usage.output_tokens:,}"
+        tokens = f"{read} tokens in{cached} and {written} out"
+    if usage.cost_usd is None:
+        return [tokens, "cost unknown"]
+    return [tokens, f"{usage.cost_usd:.{2 if usage.cost_usd >= 1 or usage.cost_usd == 0 else 4}f} USD"]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
