@@ -49,7 +49,13 @@ class Session:
     """One session. Make it with ``Session.open`` and end it with ``aclose``; it belongs to one event loop."""
 
     def __init__(
-        self, settings: Settings, approver: Approver, model: Model, store: SessionStore, session_id: str
+        self,
+        settings: Settings,
+        approver: Approver,
+        model: Model,
+        kernel: ToolKernel,
+        store: SessionStore,
+        session_id: str,
     ) -> None:
         self.id = session_id
         self.workspace = settings.directory
@@ -64,7 +70,7 @@ class Session:
         self._conversation = Conversation()
         self._notebook = NotebookFold(session_id)
         self._tools = Toolset(STANDARD_TOOLS)
-        self._kernel = ToolKernel(name=settings.kernel, directory=self.workspace / FOLDER, setup=SETUP_SOURCE)
+        self._kernel = kernel
         self._surroundings: Surroundings | None = None
         self._gate: Gate | None = None
         self._changing: dict[tuple[str, int | None], ev.CellOutput] = {}
@@ -90,11 +96,12 @@ class Session:
             base_url=settings.base_url,
             environment=os.environ,
         )
+        kernel = ToolKernel(name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE)
         session_id = settings.session or new_session_id()
         past: list[ev.Event] = []
         if settings.session:
             past = read_journal(find_session(settings.directory, settings.session) / "journal.jsonl")[0]
-        session = cls(settings, approver, model, SessionStore(settings.directory, session_id), session_id)
+        session = cls(settings, approver, model, kernel, SessionStore(settings.directory, session_id), session_id)
         session._fold_past(past)
         return session
 
@@ -215,6 +222,7 @@ class Session:
                 self.usage = add_usage(self.usage, stamped.message.usage or Usage())
             case ev.CellFinished():
                 self._changing.clear()
+                self._store.close_outputs()
             case ev.SessionEnded():
                 self.ending = stamped
                 self._checkpoint(0.0)

@@ -38,6 +38,7 @@ class SessionStore:
         self.folder = workspace / FOLDER / session_id
         self.notebook_path = workspace / FOLDER / f"{session_id}.ipynb"
         self._workspace = workspace
+        self._open_outputs: list[OutputFile] = []
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(self.folder / ".lock")
@@ -62,7 +63,7 @@ class SessionStore:
         stamped = event.model_copy(
             update={"seq": self._seq, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
         )
-        fields = stamped.model_dump(mode="json", exclude_defaults=True)
+        fields = stamped.model_dump(mode="json")
         line = {"seq": stamped.seq, "time": stamped.time, "type": stamped.type, **fields}
         try:
             self._journal.write(json.dumps(line).encode("ascii") + b"\n")
@@ -80,10 +81,18 @@ class SessionStore:
         """Where the whole output of a call goes if it is too large for the notebook."""
         safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in call_id)
         path = self.folder / "outputs" / f"{safe}.txt"
-        return OutputFile(path, path.relative_to(self._workspace).as_posix())
+        self._open_outputs.append(OutputFile(path, path.relative_to(self._workspace).as_posix()))
+        return self._open_outputs[-1]
+
+    def close_outputs(self) -> None:
+        """Close the files of outputs that are complete."""
+        for file in self._open_outputs:
+            file.close()
+        self._open_outputs.clear()
 
     def close(self) -> None:
         """Close the journal and give the lock back."""
+        self.close_outputs()
         self._journal.close()
         self._lock.release()
 

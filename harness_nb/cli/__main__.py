@@ -1,0 +1,5 @@
+"""``python -m harness_nb.cli`` is ``harness-nb``."""
+
+from harness_nb.cli import main
+
+main(prog_name="harness-nb")
