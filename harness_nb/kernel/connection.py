@@ -52,6 +52,7 @@ class Connection:
         self._client.load_connection_file(str(connection_file))
         self._client.start_channels(hb=False)
         self.router = Router()
+        self._executed = 0
         self._tasks = [
             asyncio.create_task(self._pump(self._client.iopub_channel, self.router.take_published)),
             asyncio.create_task(self._pump(self._client.shell_channel, self.router.take_reply)),
@@ -88,7 +89,8 @@ class Connection:
         message_id = self._client.execute(
             source, silent=silent, store_history=not silent, allow_stdin=allow_stdin, stop_on_error=False
         )
-        return self.router.open(message_id)
+        self._executed += not silent
+        return self.router.open(message_id, None if silent else self._executed)
 
     def interrupt_by_message(self) -> None:
         """Ask for an interrupt over the control channel, for kernels whose process must not be signalled."""

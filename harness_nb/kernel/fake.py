@@ -66,10 +66,8 @@ class FakeKernel:
         try:
             await asyncio.wait_for(self._stopped.wait(), timeout)
         except TimeoutError:
-            return ExecuteReply(Status.TIMED_OUT, detail=f"The cell was stopped at its timeout of {timeout:g} s.")
-        return ExecuteReply(
-            Status.INTERRUPTED, ename="KeyboardInterrupt", evalue="", detail="The cell was interrupted."
-        )
+            return ExecuteReply(Status.TIMED_OUT, detail=f"the timeout was {timeout:g} s")
+        return ExecuteReply(Status.INTERRUPTED, ename="KeyboardInterrupt", evalue="")
 
     def _counted(self, reply: ExecuteReply) -> ExecuteReply:
         count = reply.execution_count or self._count

@@ -25,12 +25,12 @@ class Execution:
     at.
     """
 
-    def __init__(self, message_id: str) -> None:
+    def __init__(self, message_id: str, execution_count: int | None = None) -> None:
         self.message_id = message_id
         self.changed = asyncio.Event()
         self.reply: JsonObject | None = None
         self.idle = False
-        self.execution_count: int | None = None
+        self.execution_count = execution_count
         self.printed = 0
         self._outputs: deque[Output] = deque()
 
@@ -70,9 +70,9 @@ class Router:
         self.received = 0
         self.strays = 0
 
-    def open(self, message_id: str) -> Execution:
-        """Expect messages for the request ``message_id``."""
-        execution = self._executions[message_id] = Execution(message_id)
+    def open(self, message_id: str, execution_count: int | None = None) -> Execution:
+        """Expect messages for the request ``message_id``, which should get that execution count."""
+        execution = self._executions[message_id] = Execution(message_id, execution_count)
         return execution
 
     def close(self, execution: Execution) -> None:
@@ -110,7 +110,7 @@ class Router:
         if execution is None:
             self.strays += kind in KINDS
         elif kind == "execute_input":
-            execution.execution_count = content.get("execution_count")
+            execution.execution_count = content.get("execution_count", execution.execution_count)
         elif (output := output_of(message)) is not None:
             execution.add(output)
 

@@ -16,10 +16,10 @@ from typing import Any
 from harness_nb.errors import KernelError
 from harness_nb.kernel.connection import Connection, write_connection_file
 from harness_nb.kernel.process import Death, KernelProcess
+from harness_nb.kernel.recording import unsent_text
 from harness_nb.kernel.routing import Execution
 from harness_nb.kernel.spec import KernelCommand
 from harness_nb.ports import Output
-from harness_nb.tools.recorder import create_recorder, unsent_text
 
 RECORDER = "printed"
 SOCKET_PATH_BYTES = 90
@@ -49,7 +49,7 @@ class StartedKernel:
         directory.mkdir(parents=True, exist_ok=True)
         private = make_private_folder()
         connection_file = write_connection_file(private)
-        create_recorder(private / RECORDER)
+        (private / RECORDER).touch(mode=0o600)
         arguments = [word.replace("{connection_file}", str(connection_file)) for word in command.arguments]
         own = {"IPYTHONDIR": str(private / "ipython"), "HARNESS_NB_RECORDER": str(private / RECORDER)}
         variables = {**environment, **command.environment, **own}
@@ -94,7 +94,7 @@ class StartedKernel:
         self.connection.probe()
 
     async def collect_last_outputs(self, execution: Execution) -> None:
-        """After its death: add to ``execution`` what the kernel had still sent, and what it had printed and not sent."""
+        """After its death: add to ``execution`` what the kernel had still sent, and what it had printed only."""
         await self.connection.settle()
         self._recorder.seek(0)
         for stream, text in unsent_text(self._recorder.read(), execution.message_id, execution.printed):

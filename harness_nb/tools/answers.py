@@ -43,7 +43,7 @@ def _message(name: str, prompt: str) -> str:
 def _error_type() -> type[Exception]:
     """IPython's own error for this case, so that code which catches it goes on working."""
     try:
-        from IPython.core.error import StdinNotImplementedError
+        from ipykernel.kernelbase import StdinNotImplementedError  # type: ignore[attr-defined]
     except ImportError:
         return EOFError
     return StdinNotImplementedError

@@ -66,6 +66,9 @@ def run_bash(cell: str) -> None:
         pipes = Pipes(process)
         try:
             pipes.relay_until_exit()
+        except KeyboardInterrupt:
+            _stop(process, pipes, mark)
+            raise brief(KeyboardInterrupt("bash and what it had started were ended")) from None
         except BaseException:
             _stop(process, pipes, mark)
             raise

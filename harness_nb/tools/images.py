@@ -6,6 +6,7 @@ The file's own first bytes say what it is; its name is not trusted. Standard lib
 from __future__ import annotations
 
 import base64
+import builtins
 import struct
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,6 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 
 def _publish(data: dict[str, Any]) -> None:
-    from IPython import get_ipython
-
-    shell = get_ipython()
-    if shell is not None:
-        shell.display_pub.publish(data=data, metadata={})
+    get_ipython = getattr(builtins, "get_ipython", None)
+    if get_ipython is not None:
+        get_ipython().display_pub.publish(data=data, metadata={})

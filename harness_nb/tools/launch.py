@@ -61,14 +61,11 @@ def die_with_parent() -> None:
         os._exit(1)
 
 
-def configure() -> Any:
-    """The configuration of the kernel application: no history file, no banner."""
-    from traitlets.config import Config
+def explain_crashes() -> None:
+    """Have a crash in native code print where in Python it happened, to the real stderr, which the guardian keeps."""
+    import faulthandler
 
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.IPKernelApp.quiet = True
-    return config
+    faulthandler.enable(file=getattr(sys.stderr, "_original_stdstream_copy", 2), all_threads=False)
 
 
 def launch() -> None:
@@ -86,13 +83,15 @@ def launch() -> None:
             super().init_iopub(context)
 
         def initialize(self, argv: Any = None) -> None:
-            """Once everything stands: order the streams, and drop what forces colours on other programs."""
+            """No history file; then order the streams, and drop what forces colours on other programs."""
+            self.config.HistoryManager.enabled = False
             super().initialize(argv)
             prepare_streams(self.shell)
+            explain_crashes()
             for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
                 os.environ.pop(name, None)
 
-    ToolKernelApp.launch_instance(config=configure())
+    ToolKernelApp.launch_instance()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The flight recorder: the last text that tool code printed, readable by others after the kernel has died.
 
 Printed text waits up to 0.2 s in the kernel before it is sent; a SIGKILL, a crash or a lack of memory would take it
-along. So each piece is also written to a small shared file. ``streams`` writes in the tool kernel; the kernel's owner
-reads with ``unsent_text`` when it has seen the death. Standard library only.
+along. So each piece is also written to a small shared file. ``streams`` uses it in the tool kernel; the reading side is
+``harness_nb/kernel/recording.py``. Standard library only.
 
 The file: the id of the request that is answered (64 bytes), characters published (u64), then two halves that are filled
 in turn, each with the offset in characters of its first record (u64), the bytes used (u32) and records of a stream's
@@ -26,17 +26,12 @@ HEADER_BYTES = ID.size + PUBLISHED.size
 FILE_BYTES = HEADER_BYTES + 2 * HALF_BYTES
 
 
-def create_recorder(path: Path) -> None:
-    """Make an empty recorder file that only this user can read."""
-    path.touch(mode=0o600)
-    path.write_bytes(bytes(FILE_BYTES))
-
-
 class Recorder:
-    """The writing side, in the kernel. Not for forked children: they must drop it."""
+    """Writes to an existing file of mode 0600. Not for forked children: they must drop it."""
 
     def __init__(self, path: str) -> None:
         with Path(path).open("r+b") as file:
+            file.truncate(FILE_BYTES)
             self._memory = mmap.mmap(file.fileno(), FILE_BYTES)
         self._request = ""
         self._total = 0
@@ -77,35 +72,3 @@ class Recorder:
     def _open_half(self, half: int, base: int) -> None:
         self._half, self._used = half, HALF.size
         HALF.pack_into(self._memory, HEADER_BYTES + half * HALF_BYTES, base, HALF.size)
-
-
-def unsent_text(memory: bytes, request: str, received: int) -> list[tuple[str, str]]:
-    """Pieces (stream, text), in order, that were printed for ``request`` and that its client has not got.
-
-    ``memory`` is the content of the file, ``received`` the number of characters that the client has. If it has more
-    than was recorded (forked children print, too), what was never published is taken.
-    """
-    (written_for,) = ID.unpack_from(memory, 0)
-    if written_for.rstrip(b"\0").decode("ascii", "replace") != request:
-        return []
-    (published,) = PUBLISHED.unpack_from(memory, ID.size)
-    pieces = sorted(_pieces(memory, 0) + _pieces(memory, 1))
-    total = max((start + len(text) for start, _, text in pieces), default=0)
-    first = received if received <= total else published
-    unsent = [(stream, text[max(0, first - start) :]) for start, stream, text in pieces]
-    return [(stream, text) for stream, text in unsent if text]
-
-
-def _pieces(memory: bytes, half: int) -> list[tuple[int, str, str]]:
-    """Offset in characters, stream and text of each record of one half."""
-    at = HEADER_BYTES + half * HALF_BYTES
-    offset, used = HALF.unpack_from(memory, at)
-    position, found = HALF.size, []
-    while position + RECORD.size <= min(used, HALF_BYTES):
-        stream, length = RECORD.unpack_from(memory, at + position)
-        position += RECORD.size
-        text = memory[at + position : at + position + length].decode("utf-8", "surrogatepass")
-        position += length
-        found.append((offset, STREAMS[stream], text))
-        offset += len(text)
-    return found
