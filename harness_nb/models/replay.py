@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness_nb.errors import ModelError, UsageError
+from harness_nb.errors import ModelError, StoreError, UsageError
 from harness_nb.events import Event, ModelReplied, parse_event
 from harness_nb.models.calls import with_unique_ids
 from harness_nb.models.playback import play_text
@@ -137,7 +137,6 @@ def _notebook_events(path: Path, text: str) -> Iterable[Event]:
     from harness_nb.notebook import events_of
 
     try:
-        notebook = json.loads(text)
-        return events_of(notebook)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(f"{path} is not a notebook that a session wrote: {error}.") from error
+        return events_of(json.loads(text))
+    except (StoreError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(f"{path} is not a session notebook that can be read: {error}") from error

@@ -1,0 +1,105 @@
+"""Fixtures of the model tests: a canned server, a sleep that takes no time, and each adapter ready to give replies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from canned_server import CannedServer
+from stand_ins import PROMPT, TOOLS, Naps
+from wire import chat_answer, responses_answer
+
+from harness_nb.events import ModelReplied
+from harness_nb.models.chat import ChatModel
+from harness_nb.models.replay import ReplayModel, read_replies
+from harness_nb.models.responses import ResponsesModel
+from harness_nb.models.scripted import ScriptedModel, read_script
+from harness_nb.ports import Delta, Model, ModelSettings
+from harness_nb.types import Message, ToolSpec
+
+
+@pytest.fixture
+def naps() -> Naps:
+    return Naps()
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[CannedServer]:
+    canned = CannedServer()
+    await canned.start()
+    yield canned
+    await canned.stop()
+
+
+@pytest_asyncio.fixture
+async def responses(server: CannedServer, naps: Naps) -> AsyncIterator[ResponsesModel]:
+    model = ResponsesModel("gpt-6-luna", base_url=server.url, api_key="sk-test-0123456789", timeout=20, sleep=naps)
+    yield model
+    await model.aclose()
+
+
+@pytest_asyncio.fixture
+async def chat(server: CannedServer, naps: Naps) -> AsyncIterator[ChatModel]:
+    model = ChatModel("local-model", base_url=server.url, api_key="none", timeout=20, sleep=naps)
+    yield model
+    await model.aclose()
+
+
+@pytest.fixture
+def ask() -> Callable[..., Any]:
+    """``await ask(model, messages, tools, settings)`` gives the deltas and the message of one request."""
+
+    async def run(
+        model: Model,
+        messages: tuple[Message, ...] = PROMPT,
+        tools: tuple[ToolSpec, ...] = TOOLS,
+        settings: ModelSettings | None = None,
+    ) -> tuple[list[Delta], Message]:
+        items = [item async for item in model.stream(messages, tools, settings or ModelSettings())]
+        *deltas, message = items
+        assert isinstance(message, Message)
+        assert not any(isinstance(delta, Message) for delta in deltas)
+        return deltas, message
+
+    return run
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest, tmp_path: Path, naps: Naps) -> Callable[..., Model]:
+    """``stage(kind, replies)``: an adapter whose next replies are these, in the form of a script."""
+
+    def scripted(replies: list[dict[str, Any]]) -> Model:
+        path = tmp_path / "script.json"
+        path.write_text(json.dumps(replies))
+        return ScriptedModel("scripted:script.json", read_script(path), sleep=naps)
+
+    def replay(replies: list[dict[str, Any]]) -> Model:
+        written = scripted(replies)
+        assert isinstance(written, ScriptedModel)
+        events = [
+            ModelReplied(turn=turn, message=written._message(reply, PROMPT), seq=turn)
+            for turn, reply in enumerate(written._replies, start=1)
+        ]
+        path = tmp_path / "journal.jsonl"
+        path.write_text("".join(event.model_dump_json() + "\n" for event in events))
+        return ReplayModel("replay:x", read_replies(path))
+
+    def over_http(replies: list[dict[str, Any]], kind: str) -> Model:
+        server = request.getfixturevalue("server")
+        server.add(*map(responses_answer if kind == "responses" else chat_answer, replies))
+        model: Model = request.getfixturevalue(kind)
+        return model
+
+    def make(kind: str, replies: list[dict[str, Any]]) -> Model:
+        if kind in ("responses", "chat"):
+            return over_http(replies, kind)
+        return scripted(replies) if kind == "scripted" else replay(replies)
+
+    # Asked for here, since a test that is already running in the event loop cannot set up fixtures that need it.
+    if (kind := request.node.callspec.params["kind"]) in ("responses", "chat"):
+        request.getfixturevalue(kind)
+    return make

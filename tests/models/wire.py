@@ -1,0 +1,142 @@
+"""Replies in the form of a script, written as the events of both OpenAI APIs. For tests of adapters."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from canned_server import Answer, json_answer, sse
+
+
+def pieces(text: str) -> list[str]:
+    return re.findall(r".{1,5}", text, re.DOTALL)
+
+
+def argument_text(call: dict[str, Any]) -> str:
+    arguments = call.get("arguments", {})
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def message_item(text: str, number: int = 1, **more: Any) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {
+        "type": "message",
+        "id": f"msg_{number}",
+        "role": "assistant",
+        "status": "completed",
+        "content": content,
+        **more,
+    }
+
+
+def call_item(call: dict[str, Any], number: int, status: str = "completed") -> dict[str, Any]:
+    return {
+        "type": "function_call",
+        "id": f"fc_{number}",
+        "call_id": call.get("id", f"call_{number}"),
+        "name": call["name"],
+        "arguments": argument_text(call),
+        "status": status,
+    }
+
+
+def response_events(
+    items: list[dict[str, Any]],
+    usage: dict[str, Any] | None = None,
+    end: str = "response.completed",
+    **response: Any,
+) -> list[dict[str, Any]]:
+    """The event sequence of a Responses stream that gives ``items``."""
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}}
+    ]
+    for index, item in enumerate(items):
+        where = {"output_index": index, "item_id": item.get("id")}
+        events.append({"type": "response.output_item.added", "output_index": index, "item": {**item, "content": []}})
+        for part in item.get("content") or []:
+            for piece in pieces(part.get("text", "")):
+                events.append({"type": "response.output_text.delta", **where, "content_index": 0, "delta": piece})
+        for piece in pieces(item.get("arguments", "")):
+            events.append({"type": "response.function_call_arguments.delta", **where, "delta": piece})
+        events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    final = {
+        "id": "resp_1",
+        "object": "response",
+        "status": end.removeprefix("response."),
+        "model": "gpt-6-luna-2026-10-01",
+        "output": items,
+        "usage": usage,
+        "incomplete_details": None,
+        "error": None,
+        **response,
+    }
+    events.append({"type": end, "response": final})
+    return [{**event, "sequence_number": number} for number, event in enumerate(events)]
+
+
+def responses_answer(reply: dict[str, Any]) -> Answer:
+    """A scripted reply as a Responses stream."""
+    if error := reply.get("error"):
+        return _failing(
+            reply, error, [{"type": "response.output_text.delta", "item_id": "m", "delta": reply.get("text")}]
+        )
+    usage = reply.get("usage")
+    if usage is not None:
+        usage = {
+            "input_tokens": usage.get("input_tokens"),
+            "output_tokens": usage.get("output_tokens"),
+            "input_tokens_details": {"cached_tokens": usage.get("cached_input_tokens")},
+            "output_tokens_details": {"reasoning_tokens": usage.get("reasoning_tokens")},
+        }
+    cut = reply.get("finish_reason") == "length"
+    items = [message_item(reply["text"])] if reply.get("text") else []
+    calls = reply.get("calls", [])
+    items += [
+        call_item(call, number, "incomplete" if cut and call is calls[-1] else "completed")
+        for number, call in enumerate(calls)
+    ]
+    if cut:
+        details = {"reason": "max_output_tokens"}
+        events = response_events(items, usage, "response.incomplete", incomplete_details=details)
+    else:
+        events = response_events(items, usage)
+    return Answer(sse(*events, names=True))
+
+
+def chat_chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    choices = [{"index": 0, "delta": delta or {}, "finish_reason": finish}]
+    return {"id": "c1", "object": "chat.completion.chunk", "model": "local-model", "choices": choices, **more}
+
+
+def chat_answer(reply: dict[str, Any]) -> Answer:
+    """A scripted reply as a Chat Completions stream."""
+    if error := reply.get("error"):
+        return _failing(reply, error, [chat_chunk({"content": reply.get("text")})])
+    chunks = [chat_chunk({"role": "assistant", "content": ""})]
+    chunks += [chat_chunk({"content": piece}) for piece in pieces(reply.get("text", ""))]
+    for index, call in enumerate(reply.get("calls", [])):
+        function = {"name": call["name"], "arguments": ""}
+        head = {"index": index, "id": call.get("id", f"call_{index}"), "type": "function", "function": function}
+        chunks.append(chat_chunk({"tool_calls": [head]}))
+        for piece in pieces(argument_text(call)):
+            chunks.append(chat_chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}))
+    chunks.append(chat_chunk({}, reply.get("finish_reason") or ("tool_calls" if reply.get("calls") else "stop")))
+    if usage := reply.get("usage"):
+        figures = {
+            "prompt_tokens": usage.get("input_tokens"),
+            "completion_tokens": usage.get("output_tokens"),
+            "prompt_tokens_details": {"cached_tokens": usage.get("cached_input_tokens")},
+            "completion_tokens_details": {"reasoning_tokens": usage.get("reasoning_tokens")},
+        }
+        chunks.append({"id": "c1", "model": "local-model", "choices": [], "usage": figures})
+    return Answer(sse(*chunks, done=True))
+
+
+def _failing(reply: dict[str, Any], error: dict[str, Any], start: list[dict[str, Any]]) -> Answer:
+    """An HTTP error, or, where there is a text, a stream that shows it and then fails."""
+    told = {"message": error.get("message", "no"), "code": error.get("code"), "type": None}
+    if reply.get("text"):
+        return Answer(sse(*start, {"error": told}))
+    headers = {"retry_after": str(error["retry_after"])} if "retry_after" in error else {}
+    return json_answer({"error": told}, error["status"], **headers)
