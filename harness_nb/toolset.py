@@ -49,12 +49,13 @@ def python(
 def bash(
     command: Annotated[str, Field(description="Command line or script.")], timeout: Timeout = DEFAULT_TIMEOUT
 ) -> str:
-    """Run a script with bash. Each call is a fresh bash process that starts in the workspace.
+    """Run a script with bash, as a fresh process in the working directory of the Python kernel.
 
-    Files persist between calls; `cd`, `export`, aliases and shell variables do not, so put what belongs together into
-    one call. There is no terminal and no standard input. stdout and stderr come back in order, then the exit status
-    if it is not 0. Interrupted after `timeout` seconds (default 120, at most 3600), with the output up to there kept.
-    Output beyond about 16,000 characters is shortened in the middle; the whole of it is in a file that is named.
+    That is the workspace, unless Python code has changed it. Files persist between calls; `cd`, `export`, aliases and
+    shell variables do not, so put what belongs together into one call. There is no terminal and no standard input.
+    stdout and stderr come back in order, then the exit status if it is not 0. Interrupted after `timeout` seconds
+    (default 120, at most 3600), with the output up to there kept. Output beyond about 16,000 characters is shortened
+    in the middle; the whole of it is in a file that is named.
     """
     return f"%%bash\n{command}"
 

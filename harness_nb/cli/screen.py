@@ -136,7 +136,9 @@ def output_text(output: dict[str, object]) -> str:
     if not isinstance(data, dict):
         return ""
     pictures = [name for name in data if name.startswith("image/")]
-    return f"[{pictures[0]}: see the session notebook]" if pictures else clean_text(str(data.get("text/plain", "")))
+    if pictures:
+        return f"[{pictures[0]}: see the session notebook]"
+    return clean_text(str(data.get("text/markdown") or data.get("text/plain", "")))
 
 
 def _shown_source(event: ev.CellStarted) -> Syntax:
