@@ -23,7 +23,7 @@ WELCOME10 should cost 54.00, but we charge 53.50.
 
 Find the cause in `checkout/` and repair it. The tests in `tests/` say how it should be; leave them as they are."""
 
-REPEAT_TASK = "Read `checkout/pricing.py` and tell me in one sentence what `make_quote` does."
+REPEAT_TASK = "Do the tests of this project pass? Answer in one sentence."
 
 
 def prepare_checkout(workspace: Path, environment: Mapping[str, str]) -> list[str]:
