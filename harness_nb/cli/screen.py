@@ -14,12 +14,15 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from harness_nb import events as ev
-from harness_nb.outputs import clean_text
+from harness_nb.outputs import clean_text, head_and_tail
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import Status, Usage
 
 SOURCE_LINES = 12
 """Lines of a cell's source that are shown; the whole is in the session notebook."""
+
+OUTPUT_CHARACTERS, OUTPUT_LINES = 4000, 40
+"""How much of one output is shown."""
 
 _MARKS = {Status.OK: "[green]ok[/]", Status.ERROR: "[red]error[/]", Status.DENIED: "[yellow]denied[/]"}
 
@@ -94,10 +97,11 @@ class PeopleScreen:
                     self._line("")
 
     def _output(self, output: dict[str, object]) -> None:
-        text = output_text(output)
+        text = output_text(output).rstrip("\n")
         if text:
             self._line("")
-            self._console.print(text.rstrip("\n"), markup=False, soft_wrap=True, style="dim")
+            shown = head_and_tail(text, OUTPUT_CHARACTERS, OUTPUT_LINES)
+            self._console.print(shown, markup=False, soft_wrap=True, style="dim")
 
     def _line(self, text: str) -> None:
         if self._streaming:
