@@ -1,0 +1,100 @@
+"""Approvals in the notebook: the engine asks, the cell's own thread reads the answer, and nothing waits in vain.
+
+The session calls ``CellApprover.ask`` in the engine; the ticks of the waiting ``%%agent`` cell call
+``answer_questions`` in the main thread, because ``input()`` belongs there. Where the request says that nobody can
+answer (nbclient, papermill, CI), or no person's front-end is likely, the answer is no, at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness_nb.approval import DenyApprover, read_answer
+from harness_nb.types import Approval, Decision, ToolCall
+
+SOURCE_LINES = 40
+"""Lines of source in a question."""
+
+
+class CellApprover:
+    """Asks the person in front of the cell. ``refresh`` draws the cell, so that the call is seen first."""
+
+    def __init__(self, answerable: bool, refresh: Callable[[], None]) -> None:
+        self._answerable = answerable
+        self._refresh = refresh
+        self._questions: queue.SimpleQueue[_Question] = queue.SimpleQueue()
+
+    async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
+        """Post the question and wait for the cell to answer it."""
+        if not self._answerable:
+            return await DenyApprover("nobody can answer here").ask(call, source, decision)
+        self._refresh()
+        question = _Question(question_text(call, source, decision))
+        self._questions.put(question)
+        try:
+            return await question.answer
+        finally:
+            question.open = False
+
+    def answer_questions(self, read: Callable[[str], str] = input) -> None:
+        """Ask what has been posted; called by the cell's thread.
+
+        Raises:
+            KeyboardInterrupt: if the person interrupts instead of answering; the question is answered with no.
+        """
+        while not self._questions.empty():
+            question = self._questions.get()
+            if not question.open:
+                continue
+            try:
+                question.settle(read_answer(read(question.text)))
+            except EOFError:
+                question.settle(Approval(approved=False, reason="the question could not be asked", by="nobody"))
+            except BaseException:
+                question.settle(Approval(approved=False, reason="the person interrupted"))
+                raise
+
+
+class _Question:
+    """A question on its way between two threads. Made in the engine's loop."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.open = True
+        self.answer: asyncio.Future[Approval] = asyncio.get_running_loop().create_future()
+
+    def settle(self, approval: Approval) -> None:
+        """Hand over the answer, from whatever thread."""
+        self.answer.get_loop().call_soon_threadsafe(self._settle, approval)
+
+    def _settle(self, approval: Approval) -> None:
+        if not self.answer.done():
+            self.answer.set_result(approval)
+
+
+def question_text(call: ToolCall, source: str, decision: Decision) -> str:
+    """What the person reads: tool, reason, source, and how to answer."""
+    lines = source.splitlines()
+    more = [f"… {len(lines) - SOURCE_LINES} more lines, see the block above"] if len(lines) > SOURCE_LINES else []
+    shown = "\n".join(f"    {_visible(line)}" for line in [*lines[:SOURCE_LINES], *more])
+    question = "Run it? [y/N, or n and a word to the model] "
+    return f"{call.name} needs your approval: {_visible(decision.reason)}\n\n{shown}\n\n{question}"
+
+
+def _visible(line: str) -> str:
+    """Control characters written out: none may hide or reorder what the person approves."""
+    return "".join(sign if sign.isprintable() or sign == "\t" else repr(sign)[1:-1] for sign in line)
+
+
+def can_answer(request: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
+    """Whether a person can answer ``input()`` in the cell of this execute request.
+
+    ``allow_stdin`` false says no for certain. Home-made executors may leave it at true with nobody there, so a sign of
+    a person's front-end is needed as well: a cell id, or the session name that Jupyter servers set.
+    """
+    if not request.get("content", {}).get("allow_stdin", False):
+        return False
+    return bool(request.get("metadata", {}).get("cellId") or environment.get("JPY_SESSION_NAME"))

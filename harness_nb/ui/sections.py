@@ -1,0 +1,201 @@
+"""The parts of the screen: a reply, a call with its outputs, a note. Each turns events into bundles. Pure."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from harness_nb import events as ev
+from harness_nb.outputs import apply_output
+from harness_nb.types import JsonObject, Status, TextPart
+from harness_nb.ui import html
+from harness_nb.ui.html import CallState
+from harness_nb.ui.last_line import duration
+from harness_nb.ui.markdown import inert_markdown
+from harness_nb.ui.publish import Bundle
+from harness_nb.ui.relay import relay
+from harness_nb.ui.source import call_title
+
+CallEvent = (
+    ev.CallDecided
+    | ev.ApprovalAsked
+    | ev.ApprovalAnswered
+    | ev.CellStarted
+    | ev.CellOutput
+    | ev.CellFinished
+    | ev.ResultAdded
+)
+
+_STATES = {
+    Status.OK: CallState("✓", "", html.GREEN),
+    Status.ERROR: CallState("✗", "error", html.RED),
+    Status.DENIED: CallState("⊘", "denied", html.AMBER),
+    Status.INTERRUPTED: CallState("■", "interrupted", html.AMBER),
+    Status.TIMED_OUT: CallState("■", "timed out", html.AMBER),
+    Status.RUNNING: CallState("▶", "still running", html.BLUE),
+    Status.KERNEL_DIED: CallState("✗", "kernel died", html.RED),
+    Status.UNKNOWN: CallState("?", "outcome unknown", html.AMBER),
+}
+
+_BUSY = CallState("●", "running", html.BLUE)
+_DECIDED = CallState("○", "", html.GREY)
+_ASKED = CallState("?", "waiting for your answer", html.AMBER)
+
+NOTE_LENGTH = 400
+"""Characters of a reason that is shown under a call."""
+
+
+class Section(Protocol):
+    """A part of the screen."""
+
+    def bundles(self) -> list[Bundle]:
+        """What it shows now."""
+        ...
+
+
+class Note:
+    """Something that is said once."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundles = [bundle]
+
+    def bundles(self) -> list[Bundle]:
+        """The note."""
+        return self._bundles
+
+
+class Reply:
+    """A reply of the model: a folded summary of its reasoning, if it gives one, and its text as Markdown."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._reasoning = ""
+        self._withdrawn: str | None = None
+        self._shown: list[Bundle] | None = None
+
+    def add_text(self, text: str) -> None:
+        """A piece of the text has arrived."""
+        self._text += text
+        self._shown = None
+
+    def add_reasoning(self, text: str) -> None:
+        """A piece of the reasoning summary has arrived."""
+        self._reasoning += text
+        self._shown = None
+
+    def settle(self, text: str) -> None:
+        """The whole text is known."""
+        self._text = text
+        self._shown = None
+
+    def withdraw(self, reason: str) -> None:
+        """What has arrived does not count."""
+        self._withdrawn = reason
+        self._shown = None
+
+    def stop(self) -> None:
+        """No more will come of a reply that is not whole."""
+        if self._text:
+            self.withdraw("stopped before the reply was whole")
+
+    def bundles(self) -> list[Bundle]:
+        """Reasoning and text, or the note that they are withdrawn."""
+        if self._shown is None:
+            self._shown = self._render()
+        return self._shown
+
+    def _render(self) -> list[Bundle]:
+        if self._withdrawn is not None:
+            words = f"Withdrawn: {self._withdrawn}." if self._text else f"{self._withdrawn}."
+            return [html.note_block("↻", words, html.AMBER, self._text, "the partial text")]
+        shown = []
+        if self._reasoning.strip():
+            count = len(self._reasoning.split())
+            shown.append(html.note_block("✻", "Reasoning", html.GREY, self._reasoning, f"{count:,} words"))
+        if self._text.strip():
+            shown.append(Bundle({"text/markdown": inert_markdown(self._text), "text/plain": self._text}))
+        return shown
+
+
+class Call:
+    """A tool call: a titled block, and its outputs below. A ``quiet`` one is shown only if it ends badly."""
+
+    def __init__(self, name: str, quiet: bool = False) -> None:
+        self.over = False
+        self._name = name
+        self._quiet = quiet
+        self._title = ""
+        self._source = ""
+        self._state = _DECIDED
+        self._note = ""
+        self._outputs: list[JsonObject] = []
+        self._shown: list[Bundle] | None = None
+
+    def apply(self, event: CallEvent) -> None:
+        """Fold an event about this call."""
+        match event:
+            case ev.CallDecided():
+                self._title = call_title(event.name, event.call.arguments)
+                self._source = event.source
+                if event.decision.verdict != "allow":
+                    self._note = event.decision.reason
+            case ev.ApprovalAsked():
+                self._state = _ASKED
+            case ev.ApprovalAnswered():
+                self._answer(event)
+            case ev.CellStarted():
+                self._source, self._state = event.source, _BUSY
+            case ev.CellOutput():
+                apply_output(self._outputs, event)
+            case ev.CellFinished():
+                self._finish(event.status, event.elapsed)
+            case ev.ResultAdded():
+                if not self.over:
+                    self._finish(event.status)
+                    words = " ".join(part.text for part in event.content if isinstance(part, TextPart))
+                    self._note = self._note or _shortened(words)
+        self._shown = None
+
+    def stop(self) -> None:
+        """The work has ended; a call that has not is interrupted."""
+        if not self.over:
+            self._finish(Status.INTERRUPTED)
+            self._shown = None
+
+    def bundles(self) -> list[Bundle]:
+        """The block and the outputs."""
+        if self._shown is None:
+            self._shown = [] if self._quiet and self._state.colour != html.RED else self._render()
+        return self._shown
+
+    def _answer(self, event: ev.ApprovalAnswered) -> None:
+        approval = event.approval
+        if approval.approved:
+            self._state, self._note = _BUSY, f"Allowed by {approval.by}: {self._note}"
+        else:
+            self._note = approval.reason or self._note
+
+    def _finish(self, status: Status, elapsed: float | None = None) -> None:
+        self.over = True
+        ended = _STATES[status]
+        words = [ended.words, *([duration(elapsed)] if elapsed is not None else [])]
+        self._state = CallState(ended.sign, " · ".join(word for word in words if word), ended.colour)
+
+    def _render(self) -> list[Bundle]:
+        asked = self._state is _ASKED
+        block = html.call_block(self._name, self._title, self._source, self._state, _shortened(self._note), asked)
+        look = self._name in html.SHORT
+        outputs = [relay(output, running=not self.over, look=look) for output in self._outputs]
+        return [block, *(bundle for bundle in outputs if bundle is not None)]
+
+
+def check_note(event: ev.CheckFinished) -> Bundle:
+    """One line about a check, its output folded."""
+    sign, colour = ("✓", html.GREEN) if event.passed else ("✗", html.RED)
+    code = "" if event.exit_code in (0, None) else f", exit {event.exit_code}"
+    words = f"check {'passed' if event.passed else 'failed'}: {event.command}"
+    summary = f"{duration(event.elapsed)}{code}"
+    return html.note_block(sign, words, colour, event.output or "(no output)", summary)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= NOTE_LENGTH else text[: NOTE_LENGTH - 1] + "…"

@@ -1,0 +1,131 @@
+"""The verbs of ``%agent``: each turns what is there into one bundle to show. Read-only but for ``stop``.
+
+Called by the magic; every verb may be called while a task is being worked on.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+import click
+
+from harness_nb.options import make_options
+from harness_nb.settings import Settings
+from harness_nb.store import list_sessions
+from harness_nb.types import Usage
+from harness_nb.ui import html
+from harness_nb.ui.current import CurrentSession, notebook_folder
+from harness_nb.ui.html import Link
+from harness_nb.ui.last_line import count_turns, dollars, usage_words
+from harness_nb.ui.publish import Bundle
+from harness_nb.ui.run import Run
+
+VERBS = {
+    "status": "what is going on",
+    "stop": "stop the task; its record is completed first",
+    "cost": "turns, tokens and US dollars of the session",
+    "sessions": "the sessions of this workspace",
+    "help": "this text",
+}
+
+
+class Desk(Protocol):
+    """What the verbs look at."""
+
+    current: CurrentSession
+    run: Run | None
+
+    @property
+    def running(self) -> bool:
+        """Whether a task is being worked on."""
+        ...
+
+
+def status(desk: Desk) -> Bundle:
+    """Session, model, workspace, state."""
+    session = desk.current.session
+    if session is None:
+        return html.note_block("○", "No session yet: the first %%agent cell starts one.", html.GREY)
+    state = "working" if desk.running else f"idle, last task: {session.ending.reason}" if session.ending else "idle"
+    rows = [
+        ("session", session.id),
+        ("state", state.replace("_", " ")),
+        ("model", session.model_name),
+        ("workspace", str(session.workspace)),
+        ("so far", ", ".join([count_turns(session.turns), *_usage(session.usage, session.turns)])),
+        ("notebook", link_to(session.notebook_path).path),
+    ]
+    return html.table(["", ""], rows)
+
+
+def stop(desk: Desk) -> Bundle:
+    """Stop the running task."""
+    if desk.run is None or not desk.running:
+        return html.note_block("○", "Nothing is running.", html.GREY)
+    desk.run.stop()
+    return html.note_block(
+        "■", "Stopping: the call that runs is interrupted, then the record is completed.", html.AMBER
+    )
+
+
+def cost(desk: Desk) -> Bundle:
+    """What the session has used."""
+    session = desk.current.session
+    if session is None:
+        return html.note_block("○", "No session yet, nothing spent.", html.GREY)
+    words = [count_turns(session.turns), *_usage(session.usage, session.turns)]
+    return html.note_block("Σ", " · ".join(words), html.BLUE)
+
+
+def sessions(desk: Desk) -> Bundle:
+    """The sessions of the workspace, the latest first."""
+    workspace = (
+        desk.current.session.workspace if desk.current.session else Settings.load(notebook_folder(), {}).directory
+    )
+    found = list(reversed(list_sessions(workspace)))
+    if not found:
+        return html.note_block("○", f"No sessions in {workspace}.", html.GREY)
+    rows = []
+    for summary in found:
+        started = summary.started[:16].replace("T", " ")
+        rows.append(
+            (
+                summary.id,
+                started,
+                summary.status.replace("_", " "),
+                str(summary.turns),
+                dollars(summary.cost_usd),
+                summary.title,
+            )
+        )
+    headings = ["session", "started (UTC)", "state", "turns", "cost", "task"]
+    return html.table(headings, rows, [link_to(summary.path) for summary in found])
+
+
+def help(desk: Desk) -> Bundle:
+    """Verbs and options."""
+    context = click.Context(click.Command("%%agent"))
+    records = [record for option in make_options() if (record := option.get_help_record(context))]
+    width = max(len(name) for name, _ in [*records, *VERBS.items()])
+    lines = ["%%agent [options]", "the task, in your words, below the line", ""]
+    lines += [f"  {name.ljust(width)}  {words}" for name, words in records]
+    lines += ["", "%agent VERB", ""]
+    lines += [f"  {name.ljust(width)}  {words}" for name, words in VERBS.items()]
+    return Bundle({"text/plain": "\n".join(lines)})
+
+
+def unknown(line: str) -> str:
+    """What to say about a line that is no verb."""
+    known = ", ".join(VERBS)
+    return f"%agent {line.strip()}: there is no such verb. The verbs are: {known}. A task goes into a %%agent cell."
+
+
+def link_to(path: Path) -> Link:
+    """A link from this notebook to a file."""
+    return Link(Path(os.path.relpath(path, notebook_folder())).as_posix())
+
+
+def _usage(usage: Usage, turns: int) -> list[str]:
+    return usage_words(usage) if turns else []
