@@ -111,7 +111,7 @@ class Firewall:
                 piece, text = piece[:end], piece[end:]
             self._activate(item)
             self.whole.add(item.feed(piece))
-            if item is not self._newest and not item.terminal.open:
+            if piece.endswith("\n") and item is not self._newest and not item.terminal.open:
                 self._activate(None)
 
     def _stream_for(self, name: str, text: str) -> StreamItem | None:
@@ -144,7 +144,9 @@ class Firewall:
     def _add(self, item: Item) -> None:
         half = max(self.bounds.outputs // 2, 1)
         half_images = max(self.bounds.images // 2, 1)
-        self._images += item.image is not None
+        if item.image is not None:
+            self._images += 1
+            item.number = self._images
         full = len(self._head) >= half or (item.image and _count_images(self._head) >= half_images)
         if not self._tail and not full:
             self._head.append(item)
@@ -162,7 +164,7 @@ class Firewall:
                 del self._latest[item.name]
         self._left_out += item.amount()
         if item.image is not None and self._save_image is not None:
-            self._saved.append(self._save_image(self._images, *item.image))
+            self._saved.append(self._save_image(item.number, *item.image))
             del self._saved[1:-1]
         if self._left_out.chars:
             self.whole.spill()
@@ -235,7 +237,7 @@ class Firewall:
         """The sentence for outputs that are not there."""
         text = describe_gap(amount, self.whole.path)
         if self._saved and amount.images:
-            text += f" images: {' … '.join(self._saved)}"
+            text += f" Images: {' … '.join(self._saved)}"
         return text
 
     def _view_items(self, items: Sequence[Item], used: Amount) -> list[JsonObject]:

@@ -25,6 +25,7 @@ class StreamItem:
         self.name = name
         self.terminal = Terminal()
         self.left_out = Amount()
+        self.number = 0
         self._kept = Kept(kept_chars)
         self._redact = redact
         self._unlogged = False
@@ -78,12 +79,16 @@ class StreamItem:
 
 
 class DisplayItem:
-    """A result, a rich display or an error; ``update`` changes it in place."""
+    """A result, a rich display or an error; ``update`` changes it in place.
+
+    ``number`` counts the images of a cell from 1.
+    """
 
     def __init__(self, kind: str, content: JsonObject, display_id: str | None, bounds: Bounds, redact: Redact) -> None:
         self.kind = kind
         self.display_id = display_id
         self.image: tuple[str, str] | None = None
+        self.number = 0
         self._bounds = bounds
         self._redact = redact
         self._unlogged = ""

@@ -60,7 +60,7 @@ def restyle(style: str, params: str) -> str:
             elif code in (38, 48, 58):
                 length = {5: 2, 2: 4}.get(numbers[0] if numbers else 0, 0)
                 color, numbers = numbers[:length], numbers[length:]
-                if color and code != 58:
+                if length and len(color) == length and code != 58:
                     slots["foreground" if code == 38 else "background"] = ";".join(map(str, (code, *color)))
             elif 30 <= code <= 37 or 90 <= code <= 97:
                 slots["foreground"] = str(code)
@@ -83,6 +83,11 @@ class _Row:
         self.styles: list[str] | None = None
         self.edited = False
         self.wrapped = False
+
+    @property
+    def used(self) -> bool:
+        """Whether anything was written here, even if it was erased again."""
+        return self.edited or bool(self.chars)
 
     def write(self, column: int, text: str, style: str) -> None:
         """Put ``text`` at ``column``, over what is there."""
@@ -141,13 +146,13 @@ class Terminal:
 
     @property
     def returned(self) -> bool:
-        """Whether the cursor stands at the start of a row that has text: the next text replaces it."""
-        return self._column == 0 and bool(self._rows[self._row].chars)
+        """Whether the cursor stands at the start of a row that has been written to: the next text replaces it."""
+        return self._column == 0 and self._rows[self._row].used
 
     @property
     def open(self) -> bool:
-        """Whether a row is unfinished: it has text and no newline yet, or the cursor was moved up to it."""
-        return bool(self._rows[self._row].chars) or self._row < len(self._rows) - 1
+        """Whether a row is unfinished: it was written to and has no newline yet, or the cursor was moved up to it."""
+        return self._rows[self._row].used or self._row < len(self._rows) - 1
 
     def feed(self, text: str) -> str:
         """Take the next piece of the stream; return what settled by it."""
@@ -198,16 +203,16 @@ class Terminal:
         return settled + self._settle(len(self._rows) - WINDOW)
 
     def _put(self, text: str) -> None:
-        while text:
-            room = WIDTH - self._column
-            if room <= 0:
+        position = 0
+        while position < len(text):
+            if self._column >= WIDTH:
                 self._rows[self._row].wrapped = True
                 self._down()
                 self._column = 0
-                continue
-            piece, text = text[:room], text[room:]
+            piece = text[position : position + WIDTH - self._column]
             self._rows[self._row].write(self._column, piece, self._style)
             self._column += len(piece)
+            position += len(piece)
 
     def _control(self, control: str) -> None:
         if control == "\n":
