@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness_nb.context.words import turns_left
 from harness_nb.events import LimitReached, Nudged, SessionEnded
 from harness_nb.types import Limits, Usage
 
@@ -49,11 +50,7 @@ class Budget:
         """A word to the model when the limit of turns is near."""
         if self.limits.max_turns is None or self.turns == 0 or self.limits.max_turns - self.turns != WARNING_TURNS:
             return None
-        text = (
-            f"{WARNING_TURNS} turns are left before the limit of {self.limits.max_turns}. Bring the work to an end: "
-            "save what matters, and call finish with what is done and what is not."
-        )
-        return Nudged(reason="turns are running out", text=text)
+        return Nudged(reason="turns are running out", text=turns_left(WARNING_TURNS, self.limits.max_turns))
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:

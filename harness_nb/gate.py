@@ -6,7 +6,6 @@ The session makes one ``Gate`` before the first prompt and hands ``Gate.run`` to
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import signal
 import tempfile
@@ -15,10 +14,9 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 from harness_nb.events import CheckFinished
 from harness_nb.outputs import clean_text, head_and_tail
+from harness_nb.pristine import Pristine
 
 CHECK_TIMEOUT = 900.0
 """Seconds that one check may take."""
@@ -26,53 +24,35 @@ CHECK_TIMEOUT = 900.0
 OUTPUT_LIMIT = 6000
 """Characters of a check's output that go into the record and back to the model."""
 
-SKIPPED_FOLDERS = frozenset({"harness_sessions", "__pycache__", ".git", ".venv", "node_modules", ".pytest_cache"})
-
 
 class Gate:
     """Checks that must pass before a finish counts.
 
-    ``commands`` run with bash in ``workspace`` with ``environment``. Files that match ``read_only`` (gitignore
-    patterns) are hashed now; a finish fails if one of them has changed, gone or come since.
+    ``commands`` run with bash in ``workspace`` with ``environment``; the read-only files in ``pristine`` must be as
+    they were.
     """
 
     def __init__(
-        self, workspace: Path, commands: Sequence[str], read_only: Sequence[str], environment: Mapping[str, str]
+        self, workspace: Path, commands: Sequence[str], pristine: Pristine, environment: Mapping[str, str]
     ) -> None:
         self._workspace = workspace
         self._commands = commands
-        self._read_only = GitIgnoreSpec.from_lines(read_only)
-        self._patterns = tuple(read_only)
+        self._pristine = pristine
         self._environment = dict(environment)
-        self._hashes = self._hash_read_only()
 
     async def run(self) -> AsyncGenerator[CheckFinished]:
         """Run every check in order; all run, so that the model learns of all failures at once."""
-        if self._patterns:
+        if self._pristine.patterns:
             yield await asyncio.to_thread(self._check_read_only)
         for command in self._commands:
             yield await self._check(command)
 
-    def _hash_read_only(self) -> dict[str, str]:
-        if not self._patterns:
-            return {}
-        hashes = {}
-        for folder, folders, files in os.walk(self._workspace):
-            folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
-            for name in files:
-                path = Path(folder, name)
-                relative = path.relative_to(self._workspace).as_posix()
-                if self._read_only.match_file(relative) and path.is_file() and not name.endswith(".pyc"):
-                    hashes[relative] = hashlib.sha256(path.read_bytes()).hexdigest()
-        return hashes
-
     def _check_read_only(self) -> CheckFinished:
         started = time.monotonic()
-        now = self._hash_read_only()
-        touched = sorted(name for name in now.keys() | self._hashes.keys() if now.get(name) != self._hashes.get(name))
-        text = "unchanged" if not touched else "changed since the start, restore them: " + ", ".join(touched)
+        touched = self._pristine.touched()
+        text = "unchanged" if not touched else f"not as they were at the start: {', '.join(touched)}"
         return CheckFinished(
-            command=f"read-only files: {', '.join(self._patterns)}",
+            command=f"read-only files ({', '.join(self._pristine.patterns)}) are unchanged",
             passed=not touched,
             exit_code=None,
             output=text,

@@ -23,12 +23,11 @@ from dataclasses import dataclass
 
 from harness_nb import events as ev
 from harness_nb.budget import Budget
-from harness_nb.cell import run_cell
-from harness_nb.context import Conversation, build
+from harness_nb.cell import CellRunner, run_cell
+from harness_nb.context import Conversation, build, words
 from harness_nb.errors import KernelError, ModelError
-from harness_nb.outputs import Firewall
 from harness_nb.policy import Rule, decide
-from harness_nb.ports import Approver, Delta, Kernel, Model, ModelSettings
+from harness_nb.ports import Approver, Delta, Model, ModelSettings
 from harness_nb.toolset import FINISH, Toolset
 from harness_nb.types import Decision, Limits, Message, Status, ToolCall, Usage, text_content
 
@@ -44,12 +43,11 @@ class Work:
 
     system: str
     model: Model
-    kernel: Kernel
+    cells: CellRunner
     tools: Toolset
     rules: Sequence[Rule]
     approver: Approver
     gate: Callable[[], AsyncGenerator[ev.CheckFinished]]
-    firewall: Callable[[ToolCall], Firewall]
     clock: Callable[[], float]
     limits: Limits
     settings: ModelSettings
@@ -118,37 +116,34 @@ async def _ask_model(work: Work, conversation: Conversation, turn: int) -> Async
 
 async def _answer(work: Work, reply: Message) -> AsyncGenerator[Item]:
     """What follows a reply: its calls in order, or, where there is none, the end of the work."""
-    accepted = False
-    for call in reply.tool_calls:
-        if accepted:
-            yield _result(call, Status.DENIED, "Not run: the work was finished by the call before.")
+    finishing = False
+    for call in (work.tools.localise(call) for call in reply.tool_calls):
+        if finishing:
+            yield _result(call, Status.DENIED, words.BEHIND_FINISH)
             continue
-        handle = _finish if call.name == FINISH and not work.tools.problem(call) else _call
-        async with aclosing(handle(work, call)) as items:
+        finishing = call.name == FINISH and not work.tools.problem(call)
+        async with aclosing(_finish(work, call) if finishing else _call(work, call)) as items:
             async for item in items:
-                accepted |= isinstance(item, ev.FinishAccepted)
                 yield item
     if reply.tool_calls:
         return
     if reply.finish_reason == "length":
-        yield ev.Nudged(
-            reason="truncated reply", text="Your reply was cut off at the output limit. Go on, in smaller steps."
-        )
+        yield ev.Nudged(reason="truncated reply", text=words.CUT_OFF)
     elif not reply.text.strip():
         yield ev.FinishRejected(reason="The reply was empty.")
-        yield ev.Nudged(reason="empty reply", text="Your reply was empty. Go on, or call finish if the task is done.")
+        yield ev.Nudged(reason="empty reply", text=words.EMPTY)
     else:
         async for item in _judge(work, reply.text):
             yield item
             if isinstance(item, ev.FinishRejected):
-                yield ev.Nudged(reason="finish refused", text=item.reason)
+                yield ev.Nudged(reason="finish refused", text=words.taken_as_finish(item.reason))
 
 
 async def _finish(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
     """The ``finish`` tool: its result says whether the finish was accepted."""
     async for item in _judge(work, str(call.arguments["summary"])):
         if isinstance(item, ev.FinishAccepted):
-            yield _result(call, Status.OK, "The finish is accepted.")
+            yield _result(call, Status.OK, words.ACCEPTED)
         elif isinstance(item, ev.FinishRejected):
             yield _result(call, Status.ERROR, item.reason)
         yield item
@@ -161,9 +156,9 @@ async def _judge(work: Work, summary: str) -> AsyncGenerator[Item]:
         yield check
         passed += check.passed
         if not check.passed:
-            failures.append(f"The check `{check.command}` failed (exit {check.exit_code}):\n{check.output}")
+            failures.append(check)
     if failures:
-        yield ev.FinishRejected(reason="The finish is refused, the work goes on.\n\n" + "\n\n".join(failures))
+        yield ev.FinishRejected(reason=words.refused(failures))
     else:
         yield ev.FinishAccepted(summary=summary, checks=passed)
 
@@ -185,13 +180,12 @@ async def _call(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
         yield ev.ApprovalAnswered(call_id=call.call_id, name=call.name, approval=approval)
         allowed, reason = approval.approved, approval.reason or decision.reason
     if allowed:
-        images = work.model.accepts_images
-        cell = run_cell(work.kernel, call, source, work.firewall(call), work.clock, work.tools.timeout(call), images)
-        async with aclosing(cell) as items:
+        timeout, images = work.tools.timeout(call), work.model.accepts_images
+        async with aclosing(run_cell(work.cells, call, source, timeout=timeout, images=images)) as items:
             async for item in items:
                 yield item
     else:
-        yield _result(call, Status.DENIED, f"BLOCKED: {reason}. Find another way, or say what you need.")
+        yield _result(call, Status.DENIED, words.blocked(reason))
 
 
 def _result(call: ToolCall, status: Status, text: str) -> ev.ResultAdded:

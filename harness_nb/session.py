@@ -19,7 +19,8 @@ from harness_nb import __version__, loop
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover
 from harness_nb.budget import add_usage
-from harness_nb.context import Conversation, Surroundings, system_prompt
+from harness_nb.cell import CellRunner
+from harness_nb.context import Conversation, Surroundings, system_prompt, words
 from harness_nb.errors import HarnessError, KernelError
 from harness_nb.gate import Gate
 from harness_nb.kernel import ToolKernel
@@ -28,6 +29,7 @@ from harness_nb.notebook import FORMAT_VERSION, NotebookFold
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
 from harness_nb.ports import Approver, Delta, Model, ModelSettings
+from harness_nb.pristine import Pristine, put_back_note
 from harness_nb.settings import Settings
 from harness_nb.store import FOLDER, SessionStore, find_session, read_journal
 from harness_nb.surroundings import gather
@@ -38,11 +40,6 @@ from harness_nb.types import Status, ToolCall, Usage, text_content
 CHECKPOINT_AFTER = (ev.PromptAdded, ev.ModelReplied, ev.CellOutput, ev.ResultAdded, ev.CheckFinished)
 CHECKPOINT_SHARE = 0.05
 """Share of the time that writing the notebook may take, except at the end of a prompt's work."""
-
-RESUMED = (
-    "The session is continued in a fresh kernel: files are as they were left, but names, imports and loaded data of the "
-    "Python kernel are gone. Load again what you need."
-)
 
 
 class Session:
@@ -69,10 +66,11 @@ class Session:
         self._store = store
         self._conversation = Conversation()
         self._notebook = NotebookFold(session_id)
-        self._tools = Toolset(STANDARD_TOOLS)
+        self._tools = Toolset(STANDARD_TOOLS, workspace=str(self.workspace))
         self._kernel = kernel
         self._surroundings: Surroundings | None = None
         self._gate: Gate | None = None
+        self._pristine = Pristine(self.workspace, ())
         self._changing: dict[tuple[str, int | None], ev.CellOutput] = {}
         self._next_checkpoint = 0.0
         self._resumed = False
@@ -132,9 +130,9 @@ class Session:
         self.ending = None
         started = time.monotonic()
         try:
-            async for event in self._start():
+            async for event in self._opening(prompt):
+                self._conversation.apply(event)
                 yield self._record(event)
-            yield self._record(ev.PromptAdded(prompt=prompt))
             async with aclosing(loop.run(self._work(), self._conversation)) as items:
                 async for item in items:
                     yield self._record(item) if isinstance(item, ev.EventBase) else item
@@ -153,14 +151,15 @@ class Session:
         await self._model.aclose()
         self._store.close()
 
-    async def _start(self) -> AsyncGenerator[ev.Event]:
-        """Once a session: start the kernel, look around, record the setup cell."""
+    async def _opening(self, prompt: str) -> AsyncGenerator[ev.Event]:
+        """What comes before the work: once a session the start and the setup cell, then the prompt."""
         if self._surroundings is None:
             await self._kernel.start()
             python, environment = self._kernel.python, self._kernel.environment
-            self._surroundings, warnings = await gather(self._settings, python, environment, self._kernel.name)
+            read_only = self._read_only()
+            self._surroundings, warnings = await gather(self._settings, python, environment, read_only)
             if self._resumed:
-                yield ev.Nudged(reason="session resumed", text=RESUMED)
+                yield ev.Nudged(reason="session resumed", text=words.RESUMED)
             else:
                 yield ev.SessionStarted(
                     session_id=self.id,
@@ -177,8 +176,9 @@ class Session:
             for text in warnings:
                 yield ev.Warned(text=text)
         if self._gate is None:
-            globs = self._settings.read_only_globs
-            self._gate = Gate(self.workspace, self._settings.check, globs, self._kernel.environment)
+            self._pristine = Pristine(self.workspace, self._read_only())
+            self._gate = Gate(self.workspace, self._settings.check, self._pristine, self._kernel.environment)
+        yield ev.PromptAdded(prompt=prompt)
 
     def _work(self) -> loop.Work:
         assert self._surroundings is not None and self._gate is not None
@@ -186,14 +186,13 @@ class Session:
         return loop.Work(
             system=system_prompt(self._surroundings),
             model=self._model,
-            kernel=self._kernel,
+            cells=CellRunner(self._kernel, self._firewall, time.monotonic, self._put_back),
             tools=self._tools,
-            rules=(deny_outside_workspace, deny_read_only(settings.read_only_globs), ask_before_dangerous_commands),
+            rules=(deny_outside_workspace, deny_read_only(self._pristine.patterns), ask_before_dangerous_commands),
             approver=DenyApprover("the policy of this session is deny")
             if settings.policy == "deny"
             else self._approver,
             gate=self._gate.run,
-            firewall=self._firewall,
             clock=time.monotonic,
             limits=settings.limits,
             settings=ModelSettings(
@@ -203,6 +202,14 @@ class Session:
                 cache_key=self.id,
             ),
         )
+
+    def _read_only(self) -> tuple[str, ...]:
+        """The patterns in force: those that were given, or the default where it matches anything."""
+        given, default = self._settings.read_only, self._settings.read_only_globs
+        return given or (default if Pristine(self.workspace, default).names else ())
+
+    def _put_back(self) -> str:
+        return put_back_note(*self._pristine.put_back())
 
     def _firewall(self, call: ToolCall) -> Firewall:
         return Firewall(call.call_id, call.name, sink=self._store.sink(call.call_id))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness_nb.context import Skill, Surroundings, parse_skill
@@ -20,21 +20,23 @@ SKILL_FOLDERS = (".agents/skills", ".harness-nb/skills", ".claude/skills")
 
 
 async def gather(
-    settings: Settings, python: str, environment: Mapping[str, str], kernel: str
+    settings: Settings, python: str, environment: Mapping[str, str], read_only: Sequence[str]
 ) -> tuple[Surroundings, list[str]]:
     """What the prompt says, and warnings for the person.
 
-    ``python`` is the tool kernel's interpreter, run in ``environment`` (the scrubbed one).
+    ``python`` is the tool kernel's interpreter, run in ``environment`` (the scrubbed one); ``read_only`` are patterns.
     """
     facts, warnings = await machine_facts(python, environment)
     skills, more = read_skills(settings.directory)
-    facts = {"Workspace": str(settings.directory), "Kernel": kernel, **facts}
+    repository = "yes" if (settings.directory / ".git").exists() else "no"
+    facts = {"Workspace": str(settings.directory), "Git repository": repository, **facts, "Interpreter": python}
     surroundings = Surroundings(
         environment=facts,
         instructions=read_instructions(settings.directory),
         skills=skills,
-        read_only=settings.read_only_globs,
+        read_only=read_only,
         checks=settings.check,
+        limits=settings.limits,
     )
     return surroundings, warnings + more
 

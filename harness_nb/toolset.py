@@ -9,6 +9,7 @@ IPython, a kernel or a model.
 from __future__ import annotations
 
 import inspect
+import posixpath
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
@@ -28,7 +29,7 @@ Timeout = Annotated[
     float,
     Field(description="Seconds the call may run before it is interrupted.", gt=0, le=MAX_TIMEOUT),
 ]
-Path = Annotated[str, Field(description="Path relative to the workspace.", min_length=1)]
+Path = Annotated[str, Field(description="Path relative to the workspace; outside of it is refused.", min_length=1)]
 
 
 def python(
@@ -51,11 +52,12 @@ def bash(
 ) -> str:
     """Run a script with bash, as a fresh process in the working directory of the Python kernel.
 
-    That is the workspace, unless Python code has changed it. Files persist between calls; `cd`, `export`, aliases and
-    shell variables do not, so put what belongs together into one call. There is no terminal and no standard input.
-    stdout and stderr come back in order, then the exit status if it is not 0. Interrupted after `timeout` seconds
-    (default 120, at most 3600), with the output up to there kept. Output beyond about 16,000 characters is shortened
-    in the middle; the whole of it is in a file that is named.
+    That is the workspace, unless Python code has changed it; `python` is the kernel's own. Files persist between
+    calls; `cd`, `export`, aliases and shell variables do not, so put what belongs together into one call. There is no
+    terminal and no standard input. stdout and stderr come back in order, then the exit status if it is not 0. A
+    process started with & lives on after the call, until the session ends: send its output to a file, end it with
+    kill. Interrupted after `timeout` seconds (default 120, at most 3600), with the output up to there kept. Output
+    beyond about 16,000 characters is shortened in the middle; the whole of it is in a file that is named.
     """
     return f"%%bash\n{command}"
 
@@ -81,7 +83,7 @@ def write_file(
     """Create a text file or replace it whole, or append to it. Missing folders are made.
 
     To change a part of an existing file use search_replace. A long file can be written in several calls with
-    append=true.
+    append=true. Files that are read-only in this session are refused.
     """
     if not content or any(character in content for character in "\r\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"):
         return f"write_file({path!r}, {literal(content)}, append={append})"
@@ -108,7 +110,8 @@ def search_replace(
 def list_files(
     path: Path = ".",
     pattern: Annotated[
-        str | None, Field(description="Glob such as *.py or **/*.csv; without it one folder is listed.")
+        str | None,
+        Field(description="Glob such as *.py, looked for in all folders below; without it one folder is listed."),
     ] = None,
 ) -> str:
     """List a folder of the workspace, with sizes; folders end in /. Hidden files and caches are left out."""
@@ -127,7 +130,7 @@ def search_files(
 
 
 def view_image(path: Path) -> str:
-    """Look at a picture file (PNG, JPEG, GIF, WebP); it comes back to you as a picture, scaled down if it is large."""
+    """Look at a picture file (PNG, JPEG, GIF, WebP); it comes back to you as a picture, at most 1,024 pixels a side."""
     return f"view_image({path!r})"
 
 
@@ -170,10 +173,11 @@ class Tool:
 
 
 class Toolset:
-    """The tools of a session, in the order in which the model sees them."""
+    """The tools of a session, in the order in which the model sees them. ``workspace`` is an absolute path."""
 
-    def __init__(self, functions: Iterable[Callable[..., str]]) -> None:
+    def __init__(self, functions: Iterable[Callable[..., str]], workspace: str = "") -> None:
         self._tools = {tool.name: tool for tool in map(Tool, functions)}
+        self._workspace = workspace
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -197,6 +201,16 @@ class Toolset:
             expected = ", ".join(self._tools[call.name].spec.parameters.get("properties", {}))
             return f"The arguments of {call.name} do not fit: {details}. It takes: {expected}. The call was not run."
         return None
+
+    def localise(self, call: ToolCall) -> ToolCall:
+        """The same call with an absolute path into the workspace made relative: cells read the same anywhere."""
+        path = call.arguments.get("path")
+        if not self._workspace or not isinstance(path, str) or not posixpath.isabs(path):
+            return call
+        relative = posixpath.relpath(path, self._workspace)
+        if relative.split("/")[0] == "..":
+            return call
+        return call.model_copy(update={"arguments": {**call.arguments, "path": relative}})
 
     def render(self, call: ToolCall) -> str:
         """The source of the one cell that a call is; empty for ``finish``."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover, FixedApprover
+from harness_nb.cell import CellRunner
 from harness_nb.context import Conversation
 from harness_nb.errors import KernelError, ModelError
 from harness_nb.kernel import FakeKernel
@@ -96,18 +97,18 @@ async def work_on(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     approver: Approver | None = None,
     clock: Callable[[], float] = lambda: 0.0,
+    inspected: str = "",
 ) -> tuple[list[ev.Event], Conversation, ListedModel, FakeKernel]:
     model, kernel = ListedModel(*replies), kernel or echoing()
     conversation = Conversation([ev.PromptAdded(prompt="go")])
     work = Work(
         system="system",
         model=model,
-        kernel=kernel,
-        tools=Toolset(STANDARD_TOOLS),
+        cells=CellRunner(kernel, lambda call: Firewall(call.call_id, call.name), clock, lambda: inspected),
+        tools=Toolset(STANDARD_TOOLS, workspace="/home/me/project"),
         rules=(deny_outside_workspace, ask_before_dangerous_commands),
         approver=approver or DenyApprover(),
         gate=gate_of(*gate),
-        firewall=lambda call: Firewall(call.call_id, call.name),
         clock=clock,
         limits=limits,
         settings=ModelSettings(),
@@ -188,13 +189,14 @@ async def test_a_failing_check_goes_back_to_the_model() -> None:
     finish = ("finish", {"summary": "done"})
     events, _, model, _ = await work_on(calls(finish), calls(finish), gate=(False, True))
     assert types(events).count("finish_rejected") == 1
-    assert "The check `make` failed (exit 1):\nsaid" in model.requests[1][-1].text
+    assert "This check failed with exit status 1: make\nsaid" in model.requests[1][-1].text
     assert (events[-1].reason, only(events, ev.FinishAccepted)[0].checks) == ("finished", 1)
 
 
 async def test_a_reply_without_calls_ends_like_a_finish_and_is_checked() -> None:
     events, _, model, _ = await work_on(says("I am done"), says("Now I am"), gate=(False, True))
     assert model.requests[1][-1].role == "user"
+    assert model.requests[1][-1].text.startswith("Your reply had no tool call, so it was taken as a finish.")
     assert "failed" in model.requests[1][-1].text
     assert only(events, ev.FinishAccepted)[0].summary == "Now I am"
 
@@ -205,11 +207,31 @@ async def test_refusals_are_capped() -> None:
     assert events[-1].reason == "rejected"
 
 
-async def test_calls_behind_an_accepted_finish_get_a_result_and_do_not_run() -> None:
-    events, conversation, _, kernel = await work_on(calls(("finish", {"summary": "done"}), PYTHON))
+async def test_calls_behind_finish_get_a_result_and_do_not_run() -> None:
+    finish = ("finish", {"summary": "done"})
+    events, conversation, _, kernel = await work_on(calls(finish, PYTHON), calls(finish, PYTHON), gate=(False, True))
     assert kernel.executed == []
     assert types(events)[-3:] == ["finish_accepted", "result_added", "session_ended"]
+    assert [event.status for event in only(events, ev.ResultAdded)] == [
+        Status.ERROR,
+        Status.DENIED,
+        Status.OK,
+        Status.DENIED,
+    ]
     assert not conversation.open_calls
+
+
+async def test_what_a_cell_should_not_have_done_is_told_to_model_and_person() -> None:
+    events, _, model, _ = await work_on(calls(PYTHON), says("x"), inspected="tests/a.py was put back.")
+    assert model.requests[1][-1].text.endswith("[tests/a.py was put back.]")
+    assert only(events, ev.Warned)[0].text == "tests/a.py was put back."
+
+
+async def test_an_absolute_path_into_the_workspace_is_taken_as_relative() -> None:
+    events, _, _, kernel = await work_on(calls(("read_file", {"path": "/home/me/project/src/a.py"})), says("x"))
+    assert kernel.executed == ["read_file('src/a.py', offset=1, limit=400)"]
+    events, *_ = await work_on(calls(("read_file", {"path": "/home/me/other/a.py"})), says("x"))
+    assert only(events, ev.ResultAdded)[0].status is Status.DENIED
 
 
 async def test_the_turn_limit_stops_and_is_announced_to_the_model() -> None:
@@ -271,12 +293,11 @@ async def test_closing_early_closes_the_cell() -> None:
     work = Work(
         system="",
         model=ListedModel(calls(PYTHON)),
-        kernel=kernel,
+        cells=CellRunner(kernel, lambda call: Firewall(call.call_id, call.name), lambda: 0.0, str),
         tools=Toolset(STANDARD_TOOLS),
         rules=(),
         approver=DenyApprover(),
         gate=gate_of(),
-        firewall=lambda call: Firewall(call.call_id, call.name),
         clock=lambda: 0.0,
         limits=Limits(),
         settings=ModelSettings(),

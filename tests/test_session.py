@@ -116,6 +116,21 @@ async def test_a_second_prompt_goes_on_in_the_same_kernel(tmp_path: Path) -> Non
     assert session.turns == 4
 
 
+async def test_the_prompt_reaches_the_model(tmp_path: Path) -> None:
+    async with opened(tmp_path, model=script(tmp_path, DONE)) as session:
+        requests = []
+        stream = session._model.stream
+
+        def spy(messages: Any, tools: Any, settings: Any) -> Any:
+            requests.append(messages)
+            return stream(messages, tools, settings)
+
+        session._model.stream = spy  # type: ignore[method-assign]
+        await send(session, "Do {this} for $5\n")
+    assert [message.role for message in requests[0]] == ["system", "user"]
+    assert requests[0][1].text == "Do {this} for $5\n"
+
+
 async def test_a_session_is_continued_from_its_journal(tmp_path: Path) -> None:
     model = script(tmp_path, call("python", code="x = 7"), DONE)
     async with opened(tmp_path, model=model) as session:
@@ -177,16 +192,17 @@ async def test_checks_and_read_only_files_hold(tmp_path: Path) -> None:
         tmp_path,
         DONE,
         call("write_file", path="tests/test_x.py", content=""),
-        call("bash", command=": > tests/test_x.py"),
+        call("bash", command=": > tests/test_x.py; touch tests/conftest.py"),
         DONE,
-        call("bash", command="echo \"assert open('x.txt').read() == 'right'\" > tests/test_x.py; printf right > x.txt"),
+        call("bash", command="rm tests/conftest.py; printf right > x.txt"),
         DONE,
     )
     async with opened(tmp_path, model=model, check=("python tests/test_x.py",)) as session:
         events = await send(session)
     refusals = [event.reason for event in events if isinstance(event, ev.FinishRejected)]
     assert "No such file" in refusals[0]
-    assert "restore them: tests/test_x.py" in refusals[1]
+    assert "not as they were at the start: tests/conftest.py" in refusals[1]
+    assert "put back as they were: tests/test_x.py" in text_of(results(events)[2])
     assert [result.status for result in results(events)][1] is Status.DENIED
     assert session.ending is not None and session.ending.reason == "finished"
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from harness_nb.context import words
 from harness_nb.context.history import Conversation
 from harness_nb.context.skills import parse_skill
 from harness_nb.context.system_prompt import Skill, Surroundings, system_prompt
 from harness_nb.types import Message, text_message
 
-__all__ = ["Conversation", "Skill", "Surroundings", "build", "parse_skill", "system_prompt"]
+__all__ = ["Conversation", "Skill", "Surroundings", "build", "parse_skill", "system_prompt", "words"]
 
 
 def build(system: str, conversation: Conversation) -> Sequence[Message]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness_nb.types import JsonObject
+from harness_nb.types import JsonObject, Limits
 
 INSTRUCTIONS_LIMIT = 32 * 1024
 """Bytes of AGENTS.md that enter the prompt; a longer file is cut there, visibly."""
@@ -57,6 +57,7 @@ class Surroundings:
     skills: Sequence[Skill] = ()
     read_only: Sequence[str] = ()
     checks: Sequence[str] = ()
+    limits: Limits = Limits(max_turns=None)  # noqa: RUF009 - frozen
 
 
 def system_prompt(surroundings: Surroundings) -> str:
@@ -73,15 +74,27 @@ def system_prompt(surroundings: Surroundings) -> str:
 
 
 def _rules(surroundings: Surroundings) -> str:
-    lines = []
+    lines = [
+        "- Stay inside the workspace with every tool, Python and bash included: do not read or write outside of it.",
+        "- `harness_sessions/` in the workspace belongs to the harness (the record of this session). Read only "
+        "whole outputs that a result points to; change nothing there.",
+        "- Steps that are hard to undo (deleting folders, pushing, other users' rights) need a person's approval; where "
+        "nobody is there to ask, they are refused.",
+    ]
     if surroundings.read_only:
+        names = ", ".join(surroundings.read_only)
         lines.append(
-            f"- These files are read-only: {', '.join(surroundings.read_only)}. Do not change, move or delete them."
+            f"- These files are read-only: {names}. Do not change, move, delete or add any; a finish fails if they "
+            "differ from the start."
         )
     for command in surroundings.checks:
         lines.append(
             f"- A finish counts only when this command, run by the harness in the workspace, exits with 0: `{command}`"
         )
+    if surroundings.checks:
+        lines.append("- Files outside the workspace that such a command names are not for you.")
+    if surroundings.limits.max_turns is not None:
+        lines.append(f"- You have at most {surroundings.limits.max_turns} replies for each prompt.")
     return "\n".join(lines)
 
 
@@ -94,7 +107,8 @@ def _instructions(text: str) -> str:
     if len(encoded) <= INSTRUCTIONS_LIMIT:
         return text.strip()
     kept = encoded[:INSTRUCTIONS_LIMIT].decode("utf-8", "ignore")
-    note = f"AGENTS.md is {len(encoded):,} bytes; only the first {INSTRUCTIONS_LIMIT:,} are here. Read the rest with read_file."
+    sizes = f"AGENTS.md is {len(encoded):,} bytes; only the first {INSTRUCTIONS_LIMIT:,} are here"
+    note = f"{sizes}. Read the rest with read_file."
     return f"{kept}\n\n[{note}]"
 
 

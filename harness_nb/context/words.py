@@ -1,0 +1,53 @@
+"""What the harness says to the model between its replies. Pure; the loop and the budget use it.
+
+Each text names what happened and what can be done now; it is read by a model that knows nothing but its requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness_nb.events import CheckFinished
+
+CUT_OFF = "Your reply was cut off at the output limit and has no whole tool call. Go on, in smaller steps."
+EMPTY = "Your reply was empty. Go on with the task, or call finish if it is done."
+BEHIND_FINISH = "Not run: it stood behind finish in the same reply."
+RESUMED = (
+    "The session is continued in a fresh kernel: files are as they were left, but names, imports and loaded data of the "
+    "Python kernel are gone. Load again what you need."
+)
+ACCEPTED = "The finish is accepted."
+
+
+def blocked(reason: str) -> str:
+    """The result of a call that a rule or a person refused."""
+    return (
+        f"BLOCKED: {reason}. That holds for every tool. Find another way that needs no such step, or do without and "
+        "say so in your summary."
+    )
+
+
+def refused(failures: Sequence[CheckFinished]) -> str:
+    """Why a finish does not count."""
+    told = "\n\n".join(_failure(check) for check in failures)
+    return (
+        f"Not finished: {'a check' if len(failures) == 1 else 'checks'} failed. Mend it, then finish again.\n\n{told}"
+    )
+
+
+def taken_as_finish(reason: str) -> str:
+    """The same for a reply without a tool call, whose writer may not have meant to finish."""
+    return f"Your reply had no tool call, so it was taken as a finish. {reason}"
+
+
+def turns_left(left: int, limit: int) -> str:
+    """A word when the limit of turns is near."""
+    return (
+        f"{left} turns are left before the limit of {limit}. Bring the work to an end: save what matters, and call "
+        "finish with what is done and what is not."
+    )
+
+
+def _failure(check: CheckFinished) -> str:
+    how = "" if check.exit_code is None else f" with exit status {check.exit_code}"
+    return f"This check failed{how}: {check.command}\n{check.output.rstrip()}"
