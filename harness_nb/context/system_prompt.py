@@ -78,8 +78,8 @@ def _rules(surroundings: Surroundings) -> str:
         "- Stay inside the workspace with every tool, Python and bash included: do not read or write outside of it.",
         "- `harness_sessions/` in the workspace belongs to the harness (the record of this session). Read only "
         "whole outputs that a result points to; change nothing there.",
-        "- Steps that are hard to undo (deleting folders, pushing, other users' rights) need a person's approval; where "
-        "nobody is there to ask, they are refused.",
+        "- Steps that are hard to undo (deleting folders, pushing, other users' rights) need a person's approval; "
+        "where nobody is there to ask, they are refused.",
     ]
     if surroundings.read_only:
         names = ", ".join(surroundings.read_only)

@@ -13,8 +13,8 @@ CUT_OFF = "Your reply was cut off at the output limit and has no whole tool call
 EMPTY = "Your reply was empty. Go on with the task, or call finish if it is done."
 BEHIND_FINISH = "Not run: it stood behind finish in the same reply."
 RESUMED = (
-    "The session is continued in a fresh kernel: files are as they were left, but names, imports and loaded data of the "
-    "Python kernel are gone. Load again what you need."
+    "The session is continued in a fresh kernel: files are as they were left, but names, imports and loaded data of "
+    "the Python kernel are gone. Load again what you need."
 )
 ACCEPTED = "The finish is accepted."
 
