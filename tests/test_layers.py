@@ -37,6 +37,7 @@ SAME_ROW_ALLOWED = {
     "approval",
     "surroundings",
     "gate",
+    "pristine",
     "session",
     "notebook",
     "outputs",
