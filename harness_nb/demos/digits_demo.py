@@ -27,8 +27,8 @@ PRODUCTS = ("predictions.csv", "results.json", "model.joblib")
 TASK = """\
 Recognise handwritten digits.
 
-The files hold scans of 8x8 pixels: `train.npz` has `images` and `labels`, `test_images.npz` has `images` alone. Train a \
-classifier with scikit-learn and predict the test images. Write `predictions.csv` with the columns `id` and \
+The files hold scans of 8x8 pixels: `train.npz` has `images` and `labels`, `test_images.npz` has `images` alone. \
+Train a classifier with scikit-learn and predict the test images. Write `predictions.csv` with the columns `id` and \
 `label`, one row per test image; `id` is its position in the file, counted from 0. At least 97 % must be right: a \
 check compares with labels that I keep elsewhere.
 

@@ -1,12 +1,15 @@
-"""Plays acts of demos through a real session and gives back what came of them."""
+"""Plays acts of demos through a real session and gives back what came of them; makes small data sets."""
 
 from __future__ import annotations
 
+import pickle
+import tarfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
@@ -87,3 +90,30 @@ def plots() -> Callable[[NotebookNode], int]:
         return sum("image/png" in output.get("data", {}) for output in outputs)
 
     return count
+
+
+def write_cifar10(folder: Path, train: int, test: int) -> Path:
+    """An archive in the official layout of made-up images, one hue for each class; the path of the .tar.gz."""
+    rng = np.random.default_rng(0)
+    hues = rng.integers(40, 215, (10, 3, 1))
+    batches = folder / "cifar-10-batches-py"
+    batches.mkdir(parents=True)
+    sizes = {f"data_batch_{n}": train // 5 for n in range(1, 6)} | {"test_batch": test}
+    for name, count in sizes.items():
+        labels = np.arange(count) % 10
+        pixels = hues[labels] + rng.integers(-40, 40, (count, 3, 1024))
+        names = [f"{n}.png".encode() for n in range(count)]
+        batch = {b"batch_label": name.encode(), b"labels": labels.tolist(), b"filenames": names}
+        (batches / name).write_bytes(pickle.dumps({**batch, b"data": pixels.reshape(count, 3072).astype(np.uint8)}))
+    classes = [b"airplane", b"automobile", b"bird", b"cat", b"deer", b"dog", b"frog", b"horse", b"ship", b"truck"]
+    (batches / "batches.meta").write_bytes(pickle.dumps({b"label_names": classes, b"num_vis": 3072}))
+    archive = folder / "cifar-10-python.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(batches, "cifar-10-batches-py")
+    return archive
+
+
+@pytest.fixture(scope="session")
+def cifar10_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of 500 training and 100 test images; the unpacked folder is beside it."""
+    return write_cifar10(tmp_path_factory.mktemp("cifar10"), 500, 100)
