@@ -10,7 +10,7 @@ from typing import assert_never
 
 from harness_nb import events as ev
 from harness_nb.notebook import texts
-from harness_nb.notebook.cells import KEY, Cell
+from harness_nb.notebook.cells import KEY, Cell, markdown_cell
 from harness_nb.outputs import apply_output
 from harness_nb.outputs.mime import clean_json, replace_surrogates
 from harness_nb.types import JsonObject, Status, ToolCall
@@ -32,7 +32,7 @@ _TAGS_OF_OTHERS = ["raises-exception", "skip-execution", "nbval-skip"]
 
 
 class CallCell(Cell):
-    """A code cell with its outputs, or a raw cell with the reason when the call was not run.
+    """A code cell with its outputs, or the reason and a raw cell when the call was not run.
 
     ``replied`` is the call as the model made it.
     """
@@ -76,27 +76,30 @@ class CallCell(Cell):
             case _:
                 assert_never(event)
 
-    def _build(self) -> JsonObject:
+    def _build(self) -> list[JsonObject]:
         refused = bool(self._refusal) and not self._started
         status = str(self._status or (Status.DENIED if refused else Status.RUNNING if self._started else "not started"))
         machine = self._machine_data(self._outputs, self._replied, call_id=self.call_id, name=self.name, status=status)
         if refused:
-            source = self._source or describe_call(self._replied, self.name)
-            return {
-                "cell_type": "raw",
-                "id": self.id,
-                "metadata": {KEY: machine},
-                "source": replace_surrogates(f"{texts.refusal(self._refusal)}\n\n{source}"),
-            }
+            reason = markdown_cell(f"{self.id}-why", texts.refusal(self.name, self._refusal), {})
+            return [reason, self._raw_cell({KEY: machine, "raw_mimetype": "text/plain"})]
         tags = list(_TAGS.get(self._status, _TAGS_OF_OTHERS))
+        return [self._code_cell({KEY: machine, **({"tags": tags} if tags else {})})]
+
+    def _code_cell(self, metadata: JsonObject) -> JsonObject:
         return {
             "cell_type": "code",
             "execution_count": self._execution_count,
             "id": self.id,
-            "metadata": {**({"tags": tags} if tags else {}), KEY: machine},
+            "metadata": metadata,
             "outputs": list(self._outputs),
             "source": replace_surrogates(self._source),
         }
+
+    def _raw_cell(self, metadata: JsonObject) -> JsonObject:
+        """The source that was not run. Marked as plain text, so that no exporter takes it for HTML."""
+        source = self._source or describe_call(self._replied, self.name)
+        return {"cell_type": "raw", "id": self.id, "metadata": metadata, "source": replace_surrogates(source)}
 
 
 def describe_call(call: ToolCall | None, name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness_nb.events import EventBase
 from harness_nb.notebook.machine import dump_event
-from harness_nb.outputs.mime import replace_surrogates
+from harness_nb.outputs.mime import clean_json, replace_surrogates
 from harness_nb.types import JsonObject, ToolCall
 
 KEY = "harness_nb"
@@ -27,7 +27,7 @@ class Cell(ABC):
         slug = re.sub(r"[^a-z0-9]+", "-", kind.lower()).strip("-")[:40] or "cell"
         self.id = f"step-{number:04d}-{slug}"
         self.events: list[EventBase] = []
-        self._built: JsonObject | None = None
+        self._built: list[JsonObject] | None = None
 
     def add(self, event: EventBase) -> None:
         """Fold an event in; the cell will be built again."""
@@ -38,19 +38,22 @@ class Cell(ABC):
         """What the cell shows has changed."""
         self._built = None
 
-    def build(self) -> JsonObject:
-        """The cell in nbformat's form. The same object comes back until the cell changes: do not change it."""
+    def build(self) -> list[JsonObject]:
+        """The cell in nbformat's form, with what goes before it. The same objects until it changes: treat as frozen."""
         if self._built is None:
             self._built = self._build()
         return self._built
 
     @abstractmethod
-    def _build(self) -> JsonObject: ...
+    def _build(self) -> list[JsonObject]: ...
 
     def _machine_data(
         self, outputs: Sequence[JsonObject] = (), replied: ToolCall | None = None, **more: Any
     ) -> JsonObject:
-        return {**more, "events": [dump_event(event, self.events, outputs, replied) for event in self.events]}
+        return {
+            **clean_json(more),
+            "events": [dump_event(event, self.events, outputs, replied) for event in self.events],
+        }
 
 
 class MarkdownCell(Cell):
@@ -60,11 +63,11 @@ class MarkdownCell(Cell):
         super().__init__(number, kind)
         self.text = text
 
-    def _build(self) -> JsonObject:
+    def _build(self) -> list[JsonObject]:
         text = self.text if isinstance(self.text, str) else self.text()
-        return {
-            "cell_type": "markdown",
-            "id": self.id,
-            "metadata": {KEY: self._machine_data()},
-            "source": replace_surrogates(text),
-        }
+        return [markdown_cell(self.id, text, {KEY: self._machine_data()})]
+
+
+def markdown_cell(cell_id: str, text: str, metadata: JsonObject) -> JsonObject:
+    """A Markdown cell in nbformat's form."""
+    return {"cell_type": "markdown", "id": cell_id, "metadata": metadata, "source": replace_surrogates(text)}

@@ -14,6 +14,7 @@ from harness_nb.notebook import texts
 from harness_nb.notebook.calls import CallCell, CallEvent
 from harness_nb.notebook.cells import KEY, Cell, MarkdownCell
 from harness_nb.notebook.reading import FORMAT_VERSION
+from harness_nb.outputs.mime import clean_json
 from harness_nb.types import JsonObject, ToolCall
 
 FINISH = "finish"
@@ -45,9 +46,9 @@ class NotebookFold:
         if self._started is not None:
             machine |= {"harness_version": self._started.harness_version, "model": self._started.model}
         return {
-            "cells": [cell.build() for cell in self._cells],
+            "cells": [built for cell in self._cells for built in cell.build()],
             "metadata": {
-                KEY: machine,
+                KEY: clean_json(machine),
                 "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
                 "language_info": {"name": "python"},
             },

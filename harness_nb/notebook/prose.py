@@ -12,10 +12,13 @@ TITLE_CHARS = 80
 
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _MARKUP = re.compile(r"[\\<>&$_*\[\]~`|]")
-_ENTITIES = {"\\": "&#92;", "<": "&lt;", ">": "&gt;", "&": "&amp;", "$": "&#36;"}
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "$": "<span>&#36;</span>"}
+_MATH = re.compile(r"\\(?=[()\[\]]|begin\b|end\b)")
+"""Front-ends typeset the rendered text, so an entity alone does not hide a delimiter: an element must come between."""
+
 _LIST_ITEM = re.compile(r"\s*(?:[-+*]|\d{1,9}[.)])\s")
 _BULLET = re.compile(r"(\s*)([*+-])(\s)")
-_BLOCK_START = re.compile(r"(\s*)(#{1,6}(?=\s|$)|(?:=+|-+|\s*(?:[-_*]\s*){3,})$)")
+_BLOCK_START = re.compile(r"#{1,6}(?=\s|$)|(?:=+|-+|(?:-\s*){3,})$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"( {0,3})(#{1,6})(?=\s|$)")
 
@@ -24,7 +27,7 @@ def title_of(prompt: str) -> str:
     """A title from the first line of a prompt: its first sentence, at most 80 characters, markup made inert."""
     line = next((line.strip() for line in prompt.splitlines() if line.strip()), "Session")
     line = line.lstrip("#").strip() or "Session"
-    sentence = re.match(r"(.{12,}?[^.\s]{3,})[.:](?:\s|$)", line)
+    sentence = re.match(r"(.{12,}?[^.\s]{3,})[.!?](?:\s|$)", line)
     if sentence:
         line = sentence[1]
     if len(line) > TITLE_CHARS:
@@ -43,7 +46,12 @@ def escape_line(line: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return _MARKUP.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), text)
+    pieces = (_MARKUP.sub(_escape_character, piece) for piece in _MATH.split(text))
+    return "<span>&#92;</span>".join(pieces)
+
+
+def _escape_character(match: re.Match[str]) -> str:
+    return _ENTITIES.get(match[0], f"\\{match[0]}")
 
 
 def quote(text: str) -> str:
@@ -73,11 +81,12 @@ def quote(text: str) -> str:
 
 
 def _quoted_line(line: str) -> str:
+    """A line as it was typed: bullets stay bullets, and what would start a heading, a rule or code does not."""
     if bullet := _BULLET.match(line):
         return bullet[0] + escape_line(line[bullet.end() :])
-    if block := _BLOCK_START.match(line):
-        return f"{block[1]}\\{line[block.end(1) :]}" if block[2][0] in "#=-" else escape_line(line)
-    return escape_line(line)
+    text = line.lstrip(" ")
+    indent = "&nbsp;" * (len(line) - len(text)) if line.startswith("    ") and not _LIST_ITEM.match(line) else ""
+    return indent + ("\\" if _BLOCK_START.match(text) else "") + escape_line(text if indent else line)
 
 
 def demote_headings(text: str, level: int = 3) -> str:

@@ -88,7 +88,8 @@ def check(event: ev.CheckFinished) -> str:
 
 def rejected(event: ev.FinishRejected, claim: str) -> str:
     """A finish that did not count. What the model claimed is quoted."""
-    text = f"**Finish refused:** {escape_line(_one_line(event.reason.split(chr(10) * 2)[0]))}"
+    reason = _one_line(event.reason.split("\n\n")[0]).removeprefix("The finish is refused, the work goes on.")
+    text = f"**Finish refused:** {escape_line(reason)}" if reason else "**Finish refused.**"
     if event.final:
         text += " The work ends here."
     return f"{text}\n\nThe model had said:\n\n{quote(claim)}" if claim.strip() else text
@@ -108,9 +109,10 @@ def ending(event: ev.SessionEnded) -> str:
     return f"{told}*{'' if told else head + ': '}{', '.join(facts)}, {format_seconds(event.elapsed)}.*"
 
 
-def refusal(reason: str) -> str:
-    """The first line of a raw cell: why the call was not run."""
-    return f"Not run: {_one_line(reason).removeprefix('Not run: ')}"
+def refusal(name: str, reason: str) -> str:
+    """Why a call was not run; its source follows in a raw cell."""
+    words = escape_line(_one_line(reason).removeprefix("Not run: "))
+    return f"**Not run** ({inline_code(name)}): {words[:1].upper()}{words[1:]}"
 
 
 def first_text(content: Sequence[Part]) -> str:
