@@ -103,7 +103,7 @@ def test_the_wait_in_a_text_is_read(text: str, seconds: float | None) -> None:
 
 
 STREAM = (
-    'data: {"a":1}\r\n\r\nevent: named\rdata: one\rdata: two\r\r: comment\n\ndata:ü\u2028\x0b\n\nid: 7\n\ndata: last'
+    'data: {"a":1}\r\n\r\nevent: named\rdata: one\r\ndata: two\r\r: comment\n\ndata:ü\u2028\x0b\n\nid: 7\n\ndata: last'
 )
 EVENTS = [
     ServerEvent("", '{"a":1}'),

@@ -238,6 +238,21 @@ async def test_an_open_connection_behind_the_end_is_not_waited_for(
     assert message.text == "Fine."
 
 
+async def test_an_id_that_comes_again_is_changed_on_the_wire_too(
+    responses: ResponsesModel, server: CannedServer, ask: Ask
+) -> None:
+    items = [message_item("I look."), call_item({**CALL, "id": "call_same"}, 1)]
+    server.add(*[Answer(sse(*response_events(items)))] * 2, good())
+    _, first = await ask(responses)
+    history = (*PROMPT, first, Message(role="tool", call_id="call_same", content=text_content("a.py")))
+    _, second = await ask(responses, history)
+    new_id = second.tool_calls[0].call_id
+    result = Message(role="tool", call_id=new_id, content=text_content("a.py"))
+    await ask(responses, (*history, second, result))
+    sent = server.bodies[2]["input"]
+    assert [item["call_id"] for item in sent if "call_id" in item] == ["call_same", "call_same", new_id, new_id]
+
+
 # ---- failures of the stream -----------------------------------------------------------------------------------------
 
 
@@ -446,6 +461,17 @@ async def test_a_complaint_that_teaches_nothing_is_told_once(
     with pytest.raises(ModelError, match="still"):
         await ask(responses)
     assert len(server.requests) == 2  # without `include`; no picture was sent, so none could be left out
+
+
+async def test_a_complaint_about_pictures_teaches_nothing_where_none_was_sent(
+    responses: ResponsesModel, server: CannedServer, ask: Ask
+) -> None:
+    server.add(error_answer(400, "The image tool is broken."), good())
+    with pytest.raises(ModelError, match="image tool is broken"):
+        await ask(responses)
+    await ask(responses)
+    assert len(server.requests) == 2
+    assert responses.accepts_images is True
 
 
 async def test_a_key_that_a_server_repeats_is_not_passed_on(
