@@ -27,7 +27,7 @@ def title_of(prompt: str) -> str:
     """A title from the first line of a prompt: its first sentence, at most 80 characters, markup made inert."""
     line = next((line.strip() for line in prompt.splitlines() if line.strip()), "Session")
     line = line.lstrip("#").strip() or "Session"
-    sentence = re.match(r"(.{12,}?[^.\s]{3,})[.!?](?:\s|$)", line)
+    sentence = re.match(r"(.{12,}?[^.\s]{3,}[!?]?)(?:(?<=[!?])|\.)(?:\s|$)", line)
     if sentence:
         line = sentence[1]
     if len(line) > TITLE_CHARS:
