@@ -19,8 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness_nb.kernel.guardian import kill_all, marked
+
 GUARDIAN = Path(__file__).resolve().with_name("guardian.py")
 GUARDIAN_SECONDS = 10.0
+CLOCK_TICK = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class KernelProcess:
         if not self.alive:
             return
         self._reaped.clear()
-        self._tell({"command": "reap", "since": moment - 0.02})
+        self._tell({"command": "reap", "since": moment - CLOCK_TICK})
         with suppress(TimeoutError):
             await asyncio.wait_for(self._reaped.wait(), GUARDIAN_SECONDS)
 
@@ -171,10 +174,12 @@ class KernelProcess:
                 with suppress(OSError):
                     pipe.close()
         try:
-            self._guardian.wait(1.0)
+            status = self._guardian.wait(1.0)
         except subprocess.TimeoutExpired:
             self._guardian.kill()
-            self._guardian.wait()
+            status = self._guardian.wait()
+        if status:
+            kill_all(lambda: marked(self._mark))
 
 
 def now() -> float:

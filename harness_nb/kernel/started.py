@@ -9,7 +9,6 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ class StartedKernel:
         self.connection_file = connection_file
         self.connection = Connection(connection_file)
         self._recorder = (connection_file.parent / RECORDER).open("rb")
+        self._recorded = b""
         self._interrupt_by_message = interrupt_by_message
 
     @classmethod
@@ -65,12 +65,12 @@ class StartedKernel:
     async def _wait_until_ready(self, command: KernelCommand, seconds: float) -> None:
         ready = asyncio.create_task(self.connection.wait_until_ready())
         either: set[asyncio.Future[Any]] = {ready, self.process.died}
-        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if ready.done():
-            return
-        ready.cancel()
-        with suppress(asyncio.CancelledError):
-            await ready
+        try:
+            await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if ready.done():
+                return
+        finally:
+            ready.cancel()
         if not self.process.died.done():
             raise KernelError(f"kernel {command.name!r} did not answer within {seconds:g} s")
         death = self.process.died.result()
@@ -96,9 +96,15 @@ class StartedKernel:
     async def collect_last_outputs(self, execution: Execution) -> None:
         """After its death: add to ``execution`` what the kernel had still sent, and what it had printed only."""
         await self.connection.settle()
-        self._recorder.seek(0)
-        for stream, text in unsent_text(self._recorder.read(), execution.message_id, execution.printed):
+        for stream, text in unsent_text(self._recording(), execution.message_id, execution.printed):
             execution.add(Output("stream", {"name": stream, "text": text}))
+
+    def _recording(self) -> bytes:
+        """What the flight recorder holds; its file may be deleted by now, and closed at the very end."""
+        if not self._recorder.closed:
+            self._recorder.seek(0)
+            self._recorded = self._recorder.read()
+        return self._recorded
 
     async def end(self, *, politely: bool = False) -> None:
         """End the kernel and everything below it. ``politely``: ask first, so that its exit handlers run."""
@@ -111,6 +117,7 @@ class StartedKernel:
                 await self.process.kill()
             finally:
                 await self.connection.aclose()
+                self._recording()
                 self._recorder.close()
 
 

@@ -124,16 +124,40 @@ def _share_segments(streams: list[Any]) -> None:
 
 
 def _publish(stream: Any, parent: dict[str, Any], text: str) -> None:
-    """Send one stream message, through the hooks that ``capture`` and others have set, as ``OutStream._flush`` does."""
+    """Send one stream message, through the hooks that ``capture`` and others have set, as ``OutStream._flush`` does.
+
+    A lone surrogate cannot be sent, and would take everything behind it along; it becomes a question mark.
+    """
     if not text:
         return
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "replace").decode()
     stream.session.pid = os.getpid()
     message = stream.session.msg("stream", {"name": stream.name, "text": text}, parent=parent)
     for hook in getattr(stream, "_hooks", []):
         message = hook(message)
         if message is None:
             return
-    stream.session.send(stream.pub_thread, message, ident=stream.topic)
+    stream.session.send(AtOnce(stream.pub_thread), message, ident=stream.topic)
+
+
+class AtOnce:
+    """Sends in ipykernel's I/O thread without queueing behind what waits for a flush.
+
+    ipykernel queues the sending once more, so that ``print(flush=True)`` returns before the text is sent; code that
+    then holds the interpreter, or crashes, would keep it.
+    """
+
+    def __init__(self, thread: Any) -> None:
+        self._thread = thread
+
+    def send_multipart(self, *args: Any, **arguments: Any) -> None:
+        """Send now when called in the I/O thread, else have it sent."""
+        here = getattr(self._thread, "thread", None) is threading.current_thread()
+        send = getattr(self._thread, "_really_send", None) if here else None
+        (send or self._thread.send_multipart)(*args, **arguments)
 
 
 def _keep_threads_with_their_cell() -> None:

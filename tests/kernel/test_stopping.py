@@ -1,0 +1,179 @@
+"""Interrupt, timeout and death on a real kernel: the cell always ends, and the reply says how."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from kernel_cells import Run, run_cell
+from kernel_processes import gone
+
+from harness_nb.kernel import ToolKernel
+from harness_nb.types import Status
+
+STUBBORN = """
+import time
+print("on", flush=True)
+while True:
+    try:
+        time.sleep(60)
+    except BaseException:
+        print("no", flush=True)
+"""
+
+
+async def interrupted(kernel: ToolKernel, source: str, times: int = 1) -> tuple[object, float]:
+    """Run ``source``, interrupt it once it has printed; the reply and the seconds from the first interrupt on."""
+    reply, began = None, 0.0
+    async for item in kernel.execute(source, 120):
+        if not began:
+            began = time.monotonic()
+            for _ in range(times):
+                await kernel.interrupt()
+                await asyncio.sleep(0.02)
+        reply = item
+    return reply, time.monotonic() - began
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "time.sleep(600)",
+        "await asyncio.sleep(600)",
+        "subprocess.run(['sleep', '600'])",
+        "threading.Event().wait()",
+        "while True: time.sleep(0.001)",
+    ],
+)
+async def test_an_interrupt_is_obeyed_and_names_are_kept(kernel: ToolKernel, run: Run, wait: str) -> None:
+    source = f"import asyncio, subprocess, threading, time\nx = 7\nprint('on', flush=True)\n{wait}"
+    reply, seconds = await interrupted(kernel, source)
+    assert reply.status is Status.INTERRUPTED  # type: ignore[attr-defined]
+    assert "obeyed the interrupt" in reply.detail  # type: ignore[attr-defined]
+    assert seconds < 20
+    assert (await run("x")).result == "7"
+
+
+async def test_code_that_swallows_interrupts_is_killed(kernel: ToolKernel, run: Run) -> None:
+    """K7."""
+    await run("x = 1")
+    reply, seconds = await interrupted(kernel, STUBBORN)
+    assert reply.status is Status.INTERRUPTED  # type: ignore[attr-defined]
+    assert "ignored the interrupt for 2 s, so the kernel was killed" in reply.detail  # type: ignore[attr-defined]
+    assert reply.extra["names_lost"]  # type: ignore[attr-defined]
+    assert seconds < 30
+    after = await run("'x' in globals()")
+    assert (after.result, after.reply.detail) == ("False", "")
+
+
+async def test_five_interrupts_in_a_row_leave_a_working_kernel(kernel: ToolKernel, run: Run) -> None:
+    """K14."""
+    await run("x = 3")
+    reply, _ = await interrupted(kernel, "import time\nprint('on', flush=True)\ntime.sleep(600)", times=5)
+    assert reply.status is Status.INTERRUPTED  # type: ignore[attr-defined]
+    assert (await run("1 + 1")).result == "2"
+    for _ in range(5):
+        await interrupted(kernel, "print('on', flush=True)\nawait __import__('asyncio').sleep(600)")
+    assert (await run("x + 1")).result == "4"
+
+
+async def test_a_timeout_keeps_output_names_and_order(kernel: ToolKernel, run: Run) -> None:
+    """K8: the timed-out call returns its partial output; the next one runs after it, alone."""
+    source = "import time\nfor i in range(100):\n    print(i, flush=True)\n    time.sleep(0.2)"
+    first, second = await asyncio.gather(run(source, 1), run("i"))
+    assert first.reply.status is Status.TIMED_OUT
+    assert first.reply.detail.startswith("the timeout was 1 s; it obeyed the interrupt; names defined so far are kept")
+    lines = first.text().split()
+    assert lines == [str(i) for i in range(len(lines))]
+    assert second.result == lines[-1]
+
+
+async def test_code_may_finish_its_work_when_it_is_stopped(run: Run) -> None:
+    ran = await run("import time\ntry:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    print('saved')", 0.5)
+    assert ran.reply.status is Status.TIMED_OUT
+    assert "handled the interrupt and ended by itself" in ran.reply.detail
+    assert ran.text() == "saved\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "signal", "printed"),
+    [
+        ("print('last words')\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "SIGKILL", "last words\n"),
+        ("print('a', flush=True)\nprint('b')\nimport os\nos._exit(7)", None, "a\nb\n"),
+        ("print('before')\nimport ctypes\nctypes.string_at(0)", "SIGSEGV", "before\n"),
+    ],
+)
+async def test_death_is_seen_with_its_cause_and_the_last_output(
+    run: Run, source: str, signal: str | None, printed: str
+) -> None:
+    """K5."""
+    await run("x = 1")
+    began = time.monotonic()
+    ran = await run(source)
+    assert time.monotonic() - began < 10
+    assert ran.reply.status is Status.KERNEL_DIED
+    assert ran.text() == printed
+    assert ran.reply.extra["signal"] == signal
+    assert ran.reply.extra["peak_bytes"] > 10_000_000
+    assert "all names and imports are lost; the next call starts a fresh kernel" in ran.reply.detail
+    expected = {"SIGKILL": "possibly because memory ran out", "SIGSEGV": "line 3 in <module>"}
+    assert expected.get(signal or "", "it exited with status 7") in ran.reply.detail
+    after = await run("'x' in globals()")
+    assert (after.result, after.reply.detail, after.reply.execution_count) == ("False", "", 2)
+
+
+async def test_a_death_between_two_calls_is_told_with_the_next(run: Run) -> None:
+    await run("import os, threading\nthreading.Timer(0.3, os._exit, [9]).start()")
+    await asyncio.sleep(1.5)
+    ran = await run("1 + 1")
+    assert ran.result == "2"
+    assert "the kernel had died since the last call (it exited with status 9)" in ran.reply.detail
+    assert ran.reply.extra["names_lost"]
+
+
+async def test_a_restart_ends_the_running_cell(kernel: ToolKernel, run: Run) -> None:
+    await kernel.start()
+    running = asyncio.ensure_future(run("import time\nx = 1\ntime.sleep(600)"))
+    await asyncio.sleep(1)
+    await kernel.restart()
+    reply = (await running).reply
+    assert (reply.status, reply.extra["names_lost"]) == (Status.INTERRUPTED, True)
+    assert (await run("'x' in globals()")).result == "False"
+
+
+async def test_a_cancelled_call_stops_the_cell(kernel: ToolKernel, run: Run) -> None:
+    await kernel.start()
+    running = asyncio.ensure_future(run("import time\nx = 5\ntime.sleep(600)"))
+    await asyncio.sleep(1)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (await run("x")).result == "5"
+
+
+async def test_a_cancelled_start_leaves_nothing_and_the_next_works(kernel: ToolKernel, run: Run) -> None:
+    starting = asyncio.ensure_future(run("1"))
+    await asyncio.sleep(0.1)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert (await run("1 + 1")).result == "2"
+
+
+async def test_bash_is_stopped_with_all_that_it_started(kernel: ToolKernel, tmp_path: Path, run: Run) -> None:
+    source = "%%bash\nsleep 611 & echo $! > a\nsetsid sleep 612 & echo $! > b\necho on\nsleep 613"
+    reply, _ = await interrupted(kernel, source)
+    assert reply.status is Status.INTERRUPTED  # type: ignore[attr-defined]
+    assert await gone([int((tmp_path / name).read_text()) for name in "ab"])
+    assert (await run("1 + 1")).result == "2"
+
+
+async def test_closing_while_a_cell_runs_ends_it(tmp_path: Path) -> None:
+    made = ToolKernel(directory=tmp_path, grace=1)
+    await made.start()
+    running = asyncio.ensure_future(run_cell(made, "import time\nprint('on')\ntime.sleep(600)"))
+    await asyncio.sleep(1)
+    await made.aclose()
+    assert (await running).reply.status in (Status.KERNEL_DIED, Status.INTERRUPTED)
