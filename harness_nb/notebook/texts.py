@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import PureWindowsPath
 
 from harness_nb import events as ev
 from harness_nb.notebook.prose import count, demote_headings, escape_line, fenced, inline_code, quote, title_of
@@ -28,10 +30,16 @@ def title(first_prompt: str, started: ev.SessionStarted | None) -> str:
     date = f", {_date(started.time)}" if started.time else ""
     return (
         f"{heading}\n\n"
-        f"*Session of harness_nb with {inline_code(started.model)}{date}. "
+        f"*Session of harness_nb with {inline_code(_short_model(started.model))}{date}. "
         "Every code cell is a call that the model made, with the outputs it got. The cells can be run again from top "
         "to bottom where harness_nb is installed; no model is called.*"
     )
+
+
+def _short_model(spec: str) -> str:
+    """A model spec, the file of a script by its name only: where it lay helps nobody who reads."""
+    kind, _, name = spec.partition(":")
+    return f"{kind}:{PureWindowsPath(name).name}" if kind == "scripted" else spec
 
 
 def _date(time: str) -> str:
@@ -111,8 +119,10 @@ def ending(event: ev.SessionEnded) -> str:
 
 def refusal(name: str, reason: str) -> str:
     """Why a call was not run; its source follows in a raw cell."""
-    words = escape_line(_one_line(reason).removeprefix("Not run: "))
-    return f"**Not run** ({inline_code(name)}): {words[:1].upper()}{words[1:]}"
+    words = _one_line(reason).removeprefix("Not run: ")
+    if re.match(r"[a-z]+ ", words):
+        words = words[0].upper() + words[1:]
+    return f"**Not run** ({inline_code(name)}): {escape_line(words)}"
 
 
 def first_text(content: Sequence[Part]) -> str:

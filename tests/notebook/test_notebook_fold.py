@@ -106,6 +106,22 @@ def test_title_setup_and_task_come_first_in_that_order() -> None:
     assert "tags" not in cells[1]["metadata"]
 
 
+def test_the_title_cell_names_a_script_without_its_folder() -> None:
+    for model, shown in [("scripted:/a/b.json", "scripted:b.json"), ("openai:org/gpt-6", "openai:org/gpt-6")]:
+        started = ev.SessionStarted(
+            session_id="s", format_version=1, harness_version="1", model=model, workspace="w", kernel="k"
+        )
+        assert f"with `{shown}`." in sources(folded(started))[0]
+
+
+def test_a_reason_that_starts_with_a_path_is_left_as_it_is() -> None:
+    asked = call("c1", "python")
+    for reason in ("tests/a.py is read-only", "~/x is outside"):
+        deny = Decision(verdict="deny", reason=reason, policy="p")
+        cells = folded(ev.CallDecided(**IDS, call=asked, source="x", decision=deny))["cells"]
+        assert cells[0]["source"] == f"**Not run** (`python`): {reason.replace('~', chr(92) + '~')}"
+
+
 @pytest.mark.parametrize(
     ("status", "tags"),
     [
