@@ -88,14 +88,19 @@ class Firewall:
             self._feed_stream(str(output.content.get("name", "stdout")), str(output.content.get("text", "")))
             return
         self._activate(None)
-        item = DisplayItem(output.kind, output.content, output.display_id, self.bounds, self._redact)
+        path = self.whole.path
+        item = DisplayItem(output.kind, output.content, output.display_id, self.bounds, self._redact, path)
         self.whole.add(item.pause())
+        if item.left_out:
+            self.whole.spill()
         self._add(item)
 
     def _update(self, output: Output) -> None:
         for item in self.items:
             if isinstance(item, DisplayItem) and item.display_id is not None and item.display_id == output.display_id:
                 item.update(output.content)
+                if item.left_out:
+                    self.whole.spill()
                 self._changed = True
 
     def _feed_stream(self, name: str, text: str) -> None:

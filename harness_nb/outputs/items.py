@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness_nb.outputs.bounds import Amount, Bounds, Kept, cut_middle, measure
-from harness_nb.outputs.mime import bundle_images, bundle_text, clean_bundle, clean_json
+from harness_nb.outputs.mime import bundle_images, bundle_text, clean_bundle, clean_json, exceeds_cell
 from harness_nb.outputs.terminal import Terminal, clean_text, strip_colors
 from harness_nb.outputs.tracebacks import clean_error, traceback_text
 from harness_nb.types import JsonObject
@@ -81,16 +81,20 @@ class StreamItem:
 class DisplayItem:
     """A result, a rich display or an error; ``update`` changes it in place.
 
-    ``number`` counts the images of a cell from 1.
+    ``number`` counts the images of a cell from 1; ``left_out`` says that the cell does not hold the whole text.
     """
 
-    def __init__(self, kind: str, content: JsonObject, display_id: str | None, bounds: Bounds, redact: Redact) -> None:
+    def __init__(
+        self, kind: str, content: JsonObject, display_id: str | None, bounds: Bounds, redact: Redact, path: str | None
+    ) -> None:
         self.kind = kind
         self.display_id = display_id
+        self.left_out = False
         self.image: tuple[str, str] | None = None
         self.number = 0
         self._bounds = bounds
         self._redact = redact
+        self._path = path
         self._unlogged = ""
         self._kept = Kept(bounds.kept_chars)
         self.output: JsonObject = {}
@@ -106,13 +110,14 @@ class DisplayItem:
             data = content.get("data") or {}
             self.output = {
                 "output_type": self.kind,
-                "data": clean_bundle(data, self._bounds),
+                "data": clean_bundle(data, self._bounds, self._path),
                 "metadata": clean_json(content.get("metadata") or {}),
             }
             if self.kind == "execute_result":
                 self.output["execution_count"] = content.get("execution_count")
             self.image = bundle_images(self.output["data"])
             text = bundle_text(data)
+            self.left_out = exceeds_cell(text, self._bounds)
         self._unlogged = text if not text or text.endswith("\n") else text + "\n"
         self._kept = Kept(self._bounds.kept_chars)
         self._kept.add(self._unlogged)

@@ -102,6 +102,11 @@ def _clean_form(kind: str, value: Any, bounds: Bounds, path: str | None) -> tupl
     return (kind, replace_surrogates(value) if isinstance(value, str) else value), ""
 
 
+def exceeds_cell(text: str, bounds: Bounds) -> bool:
+    """Whether a cell that keeps ``text`` leaves some of it out."""
+    return len(text) > bounds.cell_chars or text.count("\n") >= bounds.cell_lines
+
+
 def bundle_images(data: JsonObject) -> tuple[str, str] | None:
     """Type and base64 data of the bundle's raster image, if it has one."""
     return next(((kind, data[kind]) for kind in RASTER_TYPES if isinstance(data.get(kind), str)), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -153,6 +154,28 @@ def test_many_small_outputs_are_counted(cell: Cell) -> None:
     )
     assert cell.sink.text == "".join(f"value {number}\n" for number in range(1000))
     assert_valid(cell)
+
+
+def test_a_long_result_is_whole_in_the_file(cell: Cell) -> None:
+    rows = "".join(f"{number:6d}  0.5\n" for number in range(20_000))
+    cell.run([result(rows)])
+    text = cell.texts[0][1]
+    assert text.count("\n") == 401
+    assert "… 19,600 lines (235.2 KB) left out; whole output: harness_sessions/s/outputs/c1.txt, read it" in text
+    assert cell.sink.text == rows
+
+
+def test_memory_stays_flat_for_a_million_lines(cell: Cell) -> None:
+    lines = "".join(f"{number:07d} some text of a line\n" for number in range(10_000))
+    cell.sink.write = lambda text: None  # type: ignore[method-assign]
+    cell.run([out(lines)])
+    tracemalloc.start()
+    cell.run(out(lines) for _ in range(100))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * len(lines)
+    assert cell.firewall.offloaded is not None
+    assert cell.firewall.offloaded.lines == 1_010_000
 
 
 def test_what_one_output_lost_to_the_bounds_is_in_the_file_in_order() -> None:
