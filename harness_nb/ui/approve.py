@@ -15,12 +15,12 @@ from typing import Any
 from harness_nb.approval import DenyApprover, read_answer
 from harness_nb.types import Approval, Decision, ToolCall
 
-SOURCE_LINES = 40
-"""Lines of source in a question."""
-
 
 class CellApprover:
-    """Asks the person in front of the cell. ``refresh`` draws the cell, so that the call is seen first."""
+    """Asks the person in front of the cell.
+
+    ``refresh`` draws the display, which shows tool, reason and the whole source; the question itself is one line.
+    """
 
     def __init__(self, answerable: bool, refresh: Callable[[], None]) -> None:
         self._answerable = answerable
@@ -32,7 +32,7 @@ class CellApprover:
         if not self._answerable:
             return await DenyApprover("nobody can answer here").ask(call, source, decision)
         self._refresh()
-        question = _Question(question_text(call, source, decision))
+        question = _Question(f"Run this {call.name} cell? [y/N, or n and a word to the model] ")
         self._questions.put(question)
         try:
             return await question.answer
@@ -73,20 +73,6 @@ class _Question:
     def _settle(self, approval: Approval) -> None:
         if not self.answer.done():
             self.answer.set_result(approval)
-
-
-def question_text(call: ToolCall, source: str, decision: Decision) -> str:
-    """What the person reads: tool, reason, source, and how to answer."""
-    lines = source.splitlines()
-    more = [f"… {len(lines) - SOURCE_LINES} more lines, see the block above"] if len(lines) > SOURCE_LINES else []
-    shown = "\n".join(f"    {_visible(line)}" for line in [*lines[:SOURCE_LINES], *more])
-    question = "Run it? [y/N, or n and a word to the model] "
-    return f"{call.name} needs your approval: {_visible(decision.reason)}\n\n{shown}\n\n{question}"
-
-
-def _visible(line: str) -> str:
-    """Control characters written out: none may hide or reorder what the person approves."""
-    return "".join(sign if sign.isprintable() or sign == "\t" else repr(sign)[1:-1] for sign in line)
 
 
 def can_answer(request: Mapping[str, Any], environment: Mapping[str, str]) -> bool:

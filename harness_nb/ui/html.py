@@ -95,14 +95,16 @@ def checklist(steps: Sequence[tuple[str, str]]) -> Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where the session notebook is: ``path`` relative to the notebook that shows the link, with forward slashes."""
+    """A way to a file: ``path`` relative to the notebook that shows the link, with forward slashes."""
 
     path: str
+    label: str = "session notebook"
 
     @property
     def html(self) -> str:
         """An anchor that the front-end resolves against the notebook's folder."""
-        return f'<a href="{html.escape(quote(self.path))}" title="{html.escape(self.path)}">session notebook</a>'
+        where = html.escape(quote(self.path))
+        return f'<a href="{where}" title="{html.escape(self.path)}">{html.escape(self.label)}</a>'
 
 
 def last_line(sign: str, words: str, facts: Sequence[str], colour: str, link: Link | None) -> Bundle:
@@ -117,21 +119,20 @@ def last_line(sign: str, words: str, facts: Sequence[str], colour: str, link: Li
     return Bundle({"text/html": body, "text/plain": " · ".join(plain)})
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]], links: Sequence[Link | None] = ()) -> Bundle:
-    """A small table; ``links[i]`` makes the first cell of row ``i`` a link."""
-    cell = "padding:2px 12px 2px 0;text-align:left;vertical-align:top"
-    body = "<tr>" + "".join(f'<th style="{cell}">{html.escape(heading)}</th>' for heading in headings) + "</tr>"
-    for number, row in enumerate(rows):
-        cells = [html.escape(value) for value in row]
-        link = links[number] if number < len(links) else None
-        if link:
-            cells[0] = f'<a href="{html.escape(quote(link.path))}">{cells[0]}</a>'
-        body += "<tr>" + "".join(f'<td style="{cell}">{value}</td>' for value in cells) + "</tr>"
-    widths = [max(len(line[column]) for line in [headings, *rows]) for column in range(len(headings))]
-    plain = [
-        "  ".join(value.ljust(width) for value, width in zip(line, widths, strict=True)).rstrip()
-        for line in [headings, *rows]
-    ]
+def table(headings: Sequence[str], rows: Sequence[Sequence[str | Link]]) -> Bundle:
+    """A small table; the last column wraps. Without headings it is a list of names and values."""
+    cell = "padding:2px 16px 2px 0;text-align:left;vertical-align:top"
+    body = "".join(f'<th style="{cell}">{html.escape(heading)}</th>' for heading in headings)
+    body = f"<tr>{body}</tr>" if headings else ""
+    for row in rows:
+        cells = [value.html if isinstance(value, Link) else html.escape(value) for value in row]
+        last = len(cells) - 1
+        styles = [cell if column == last else f"{cell};white-space:nowrap" for column in range(len(cells))]
+        columns = zip(styles, cells, strict=True)
+        body += "<tr>" + "".join(f'<td style="{style}">{value}</td>' for style, value in columns) + "</tr>"
+    lines = [[value.label if isinstance(value, Link) else value for value in row] for row in [headings, *rows] if row]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    plain = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
     return Bundle({"text/html": f'<table style="{_SANS};margin:0">{body}</table>', "text/plain": "\n".join(plain)})
 
 

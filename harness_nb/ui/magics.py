@@ -76,7 +76,7 @@ class AgentMagics(Magics):
     @no_var_expand
     @line_cell_magic
     def agent(self, line: str, cell: str | None = None) -> None:
-        """Give a task to the agent: ``%%agent [options]``, the task below it. ``%agent help`` lists options and verbs."""
+        """Give a task to the agent: ``%%agent [options]``, the task below it; ``%agent help`` says more."""
         if cell is not None:
             self.work_blocking(line, cell.removesuffix("\n"))
             return

@@ -66,6 +66,7 @@ class Screen:
         self._turn = 0
         self._usage = Usage()
         self._ended: Bundle | None = None
+        self._asking = False
         self._activity = ""
         self._since = 0.0
         self._do("starting")
@@ -101,9 +102,12 @@ class Screen:
         self._ended = html.last_line("✗", f"stopped: {text}", [elapsed], html.RED, self.link)
 
     def bundles(self) -> list[Bundle]:
-        """What the cell shows now; a bundle that has not changed is the same object as before."""
+        """What the cell shows now; a bundle that has not changed is the same object as before.
+
+        While a question is open there is no last line: the front-end puts the question at the end of the cell.
+        """
         shown = [bundle for section in self._sections for bundle in section.bundles()]
-        return [*shown, self._last_line()]
+        return shown if self._asking else [*shown, self._last_line()]
 
     def _apply_model(self, item: ModelItem) -> None:
         match item:
@@ -142,9 +146,8 @@ class Screen:
         if call is None or (isinstance(item, ev.CallDecided) and call.over):
             call = self._calls[item.call_id] = self._add(Call(item.name, quiet=item.name == SETUP))
         call.apply(item)
+        self._asking = isinstance(item, ev.ApprovalAsked)
         match item:
-            case ev.ApprovalAsked():
-                self._do("waiting for your answer")
             case ev.CellStarted():
                 self._do("starting the tool kernel" if item.name == SETUP else f"running {item.name}")
             case _:
@@ -189,6 +192,7 @@ class Screen:
 
     def _end(self, event: ev.SessionEnded) -> None:
         self._stop_sections()
+        self._asking = False
         self._ended = ended_line(event, self._checks, self.link)
 
     def _stop_sections(self) -> None:

@@ -127,6 +127,8 @@ class Call:
         self._source = ""
         self._state = _DECIDED
         self._note = ""
+        self._asked_for = ""
+        self._question: Bundle | None = None
         self._outputs: list[JsonObject] = []
         self._shown: list[Bundle] | None = None
 
@@ -136,10 +138,10 @@ class Call:
             case ev.CallDecided():
                 self._title = call_title(event.name, event.call.arguments)
                 self._source = event.source
-                if event.decision.verdict != "allow":
-                    self._note = event.decision.reason
+                self._note = event.decision.reason if event.decision.verdict == "deny" else ""
             case ev.ApprovalAsked():
-                self._state = _ASKED
+                self._state, self._asked_for = _ASKED, event.decision.reason
+                self._question = html.note_block("?", f"Needs your approval: {self._asked_for}", html.AMBER)
             case ev.ApprovalAnswered():
                 self._answer(event)
             case ev.CellStarted():
@@ -152,7 +154,7 @@ class Call:
                 if not self.over:
                     self._finish(event.status)
                     words = " ".join(part.text for part in event.content if isinstance(part, TextPart))
-                    self._note = self._note or _shortened(words)
+                    self._note = self._note or ("" if self._question else words)
         self._shown = None
 
     def stop(self) -> None:
@@ -170,9 +172,10 @@ class Call:
     def _answer(self, event: ev.ApprovalAnswered) -> None:
         approval = event.approval
         if approval.approved:
-            self._state, self._note = _BUSY, f"Allowed by {approval.by}: {self._note}"
+            self._state = _BUSY
+            self._question = html.note_block("✓", f"Allowed by {approval.by}: {self._asked_for}", html.GREY)
         else:
-            self._note = approval.reason or self._note
+            self._question = html.note_block("⊘", approval.reason or f"Not allowed by {approval.by}", html.AMBER)
 
     def _finish(self, status: Status, elapsed: float | None = None) -> None:
         self.over = True
@@ -185,7 +188,8 @@ class Call:
         block = html.call_block(self._name, self._title, self._source, self._state, _shortened(self._note), asked)
         look = self._name in html.SHORT
         outputs = [relay(output, running=not self.over, look=look) for output in self._outputs]
-        return [block, *(bundle for bundle in outputs if bundle is not None)]
+        question = [self._question] if self._question else []
+        return [block, *question, *(bundle for bundle in outputs if bundle is not None)]
 
 
 def check_note(event: ev.CheckFinished) -> Bundle:

@@ -36,7 +36,7 @@ TITLE_LENGTH = 100
 
 def highlight(source: str) -> str:
     """The source as HTML spans with inline styles, without a frame around it."""
-    head, lexer, body = _parts(source)
+    head, lexer, body = _parts(visible(source))
     spans = [_span(head, _COLOURS[Token.Name.Decorator])] if head else []
     tokens = list(lex(body, lexer)) if body else []
     for kind, text in tokens:
@@ -63,6 +63,11 @@ def call_title(name: str, arguments: Mapping[str, Any]) -> str:
             title = path or next((str(value) for value in arguments.values()), "")
     line = " ".join(title.split())
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+
+
+def visible(text: str) -> str:
+    """Control and direction characters written out: none may hide or reorder what a person reads or approves."""
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else repr(sign)[1:-1] for sign in text)
 
 
 def _first_line(code: str) -> str:

@@ -17,7 +17,7 @@ from harness_nb.outputs import apply_output
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import JsonObject, Status
 from harness_nb.ui.last_line import count_turns, duration, usage_words
-from harness_nb.ui.source import call_title
+from harness_nb.ui.source import call_title, visible
 
 SOURCE_LINES = 12
 """Lines of a cell's source that are shown; the whole is in the session notebook."""
@@ -76,6 +76,8 @@ class TerminalDisplay:
 
     def _apply_note(self, event: ev.Event) -> None:
         match event:
+            case ev.ApprovalAsked():
+                self._line(f"? needs your approval: {event.decision.reason}", "yellow")
             case ev.ApprovalAnswered() if not event.approval.approved:
                 self._line(f"⊘ denied: {event.approval.reason}", "yellow")
             case ev.CheckFinished():
@@ -95,14 +97,15 @@ class TerminalDisplay:
     def _call(self, event: ev.CallDecided) -> None:
         self._line("")
         self._console.print(Text.assemble((event.name, "bold cyan"), " ", call_title(event.name, event.call.arguments)))
-        lines = event.source.splitlines()
+        lines = visible(event.source).splitlines()
         if lines:
-            more = [f"# … {len(lines) - SOURCE_LINES} more lines"] if len(lines) > SOURCE_LINES else []
+            limit = len(lines) if event.decision.verdict == "ask" else SOURCE_LINES
+            more = [f"# … {len(lines) - limit} more lines"] if len(lines) > limit else []
             language = "bash" if lines[0].startswith("%%bash") else "python"
-            code = "\n".join([*lines[:SOURCE_LINES], *more])
+            code = "\n".join([*lines[:limit], *more])
             self._console.print(Syntax(code, language, background_color="default", word_wrap=True))
-        if event.decision.verdict != "allow":
-            self._line(f"⊘ {event.decision.verdict}: {event.decision.reason}", "yellow")
+        if event.decision.verdict == "deny":
+            self._line(f"⊘ denied: {event.decision.reason}", "yellow")
 
     def _write_outputs(self, settled: bool) -> None:
         """Write the outputs that will not change any more: all but the last, or all."""

@@ -49,15 +49,15 @@ def status(desk: Desk) -> Bundle:
     if session is None:
         return html.note_block("○", "No session yet: the first %%agent cell starts one.", html.GREY)
     state = "working" if desk.running else f"idle, last task: {session.ending.reason}" if session.ending else "idle"
-    rows = [
+    rows: list[tuple[str, str | Link]] = [
         ("session", session.id),
         ("state", state.replace("_", " ")),
         ("model", session.model_name),
         ("workspace", str(session.workspace)),
         ("so far", ", ".join([count_turns(session.turns), *_usage(session.usage, session.turns)])),
-        ("notebook", link_to(session.notebook_path).path),
+        ("notebook", link_to(session.notebook_path)),
     ]
-    return html.table(["", ""], rows)
+    return html.table([], rows)
 
 
 def stop(desk: Desk) -> Bundle:
@@ -87,21 +87,12 @@ def sessions(desk: Desk) -> Bundle:
     found = list(reversed(list_sessions(workspace)))
     if not found:
         return html.note_block("○", f"No sessions in {workspace}.", html.GREY)
-    rows = []
+    rows: list[tuple[str | Link, ...]] = []
     for summary in found:
         started = summary.started[:16].replace("T", " ")
-        rows.append(
-            (
-                summary.id,
-                started,
-                summary.status.replace("_", " "),
-                str(summary.turns),
-                dollars(summary.cost_usd),
-                summary.title,
-            )
-        )
-    headings = ["session", "started (UTC)", "state", "turns", "cost", "task"]
-    return html.table(headings, rows, [link_to(summary.path) for summary in found])
+        name, state = link_to(summary.path, summary.id), summary.status.replace("_", " ")
+        rows.append((name, started, state, str(summary.turns), dollars(summary.cost_usd), summary.title))
+    return html.table(["session", "started (UTC)", "state", "turns", "cost", "task"], rows)
 
 
 def help(desk: Desk) -> Bundle:
@@ -122,9 +113,10 @@ def unknown(line: str) -> str:
     return f"%agent {line.strip()}: there is no such verb. The verbs are: {known}. A task goes into a %%agent cell."
 
 
-def link_to(path: Path) -> Link:
-    """A link from this notebook to a file."""
-    return Link(Path(os.path.relpath(path, notebook_folder())).as_posix())
+def link_to(path: Path, label: str = "") -> Link:
+    """A link from this notebook to a file; the label is its path, if none is given."""
+    relative = Path(os.path.relpath(path, notebook_folder())).as_posix()
+    return Link(relative, label or relative)
 
 
 def _usage(usage: Usage, turns: int) -> list[str]:

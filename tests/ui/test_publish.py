@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ui_cells import Cell
+
 from harness_nb.ui.publish import BLANK, Bundle, Canvas, KernelPublisher
 
 
@@ -35,28 +37,6 @@ def test_messages_carry_the_parent_and_one_display_id() -> None:
     assert first["data"] == {"text/plain": "a"} and first["metadata"] == {"isolated": True}
     assert second["data"] == {"text/plain": "b"}
     assert first["transient"]["display_id"] == second["transient"]["display_id"] != ""
-
-
-class Cell:
-    """A publisher that keeps what a front-end would show, and counts messages."""
-
-    def __init__(self) -> None:
-        self.shown: list[Bundle] = []
-        self.messages = 0
-
-    def block(self, bundle: Bundle) -> Place:
-        self.shown.append(bundle)
-        self.messages += 1
-        return Place(self, len(self.shown) - 1)
-
-
-class Place:
-    def __init__(self, cell: Cell, index: int) -> None:
-        self.cell, self.index = cell, index
-
-    def update(self, bundle: Bundle) -> None:
-        self.cell.shown[self.index] = bundle
-        self.cell.messages += 1
 
 
 def test_only_what_changed_is_sent() -> None:
