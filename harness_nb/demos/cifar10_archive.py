@@ -60,13 +60,12 @@ class Archive:
             raise UsageError(f"{self.path} is not CIFAR-10 in its official layout ({layout}): {error}") from error
 
     def copy_to(self, folder: Path) -> None:
-        """Put the archive, or the unpacked folder, into ``folder``; what is there from before is kept."""
-        target = folder / (FOLDER if self.is_folder else ARCHIVE_NAME)
-        folder.mkdir(exist_ok=True)
+        """Put the archive, or the unpacked folder, into the new folder ``folder``."""
+        folder.mkdir()
         if self.is_folder:
-            shutil.copytree(self.path, target, dirs_exist_ok=True)
-        elif not target.exists() or _stamp(target) != _stamp(self.path):
-            shutil.copy2(self.path, target)
+            shutil.copytree(self.path, folder / FOLDER)
+        else:
+            shutil.copyfile(self.path, folder / ARCHIVE_NAME)
 
 
 def find_archive(environment: Mapping[str, str]) -> Archive:
@@ -113,11 +112,6 @@ def _described(path: Path) -> Archive:
 def _md5(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns
 
 
 def _download(url: str, target: Path, md5: str | None) -> Path:

@@ -2,7 +2,7 @@
 
 The agent unpacks the archive, looks at the images, writes ``train.py``, trains from random weights beside a live plot,
 and judges the network on every test image. The check does that again in a fresh process, with test images from outside
-the workspace.
+the workspace. ``HARNESS_NB_DEMO_QUICK=1`` makes it a trial of a few seconds, whatever the accuracy.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,6 +60,7 @@ def prepare_cifar10(workspace: Path, environment: Mapping[str, str]) -> list[str
     claim_workspace(workspace, "cifar10")
     for name in PRODUCTS:
         (workspace / name).unlink(missing_ok=True)
+    shutil.rmtree(workspace / "data", ignore_errors=True)
     archive.copy_to(workspace / "data")
     quick = environment.get(QUICK_VARIABLE) == "1"
     check = check_folder(workspace)

@@ -51,11 +51,14 @@ def test_an_unpacked_folder_will_do(prepare: Callable[..., tuple[Path, list[str]
     assert (workspace / "data" / "cifar-10-batches-py" / "data_batch_5").is_file()
 
 
-def test_preparing_again_forgets_what_an_earlier_run_left(prepare: Callable[..., tuple[Path, list[str]]]) -> None:
+def test_preparing_again_forgets_what_an_earlier_run_left(
+    prepare: Callable[..., tuple[Path, list[str]]], cifar10_archive: Path
+) -> None:
     workspace, _ = prepare()
     (workspace / "results.json").write_text("{}")
-    prepare()
+    prepare(cifar10_archive.parent / "cifar-10-batches-py")
     assert not (workspace / "results.json").exists()
+    assert not (workspace / "data" / "cifar-10-python.tar.gz").exists()
 
 
 @pytest.mark.slow
