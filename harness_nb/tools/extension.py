@@ -13,6 +13,7 @@ from harness_nb.tools.bash import run_bash
 from harness_nb.tools.editing import search_replace, write_file, writefile_magic
 from harness_nb.tools.images import view_image
 from harness_nb.tools.reading import list_files, read_file, search_files
+from harness_nb.tools.verbatim import keep_cells_verbatim
 from harness_nb.tools.workspace import workspace
 
 FUNCTIONS = {
@@ -26,6 +27,9 @@ def install(ipython: Any) -> None:
     ipython.push(FUNCTIONS, interactive=False)
     _replace_bash(ipython)
     _replace_writefile(ipython)
+    manager = getattr(ipython, "input_transformer_manager", None)
+    if hasattr(manager, "cleanup_transforms"):
+        keep_cells_verbatim(manager)
     kernel = getattr(ipython, "kernel", None)
     if kernel is not None:
         explain_missing_answers(kernel)
