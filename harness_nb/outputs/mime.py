@@ -23,6 +23,7 @@ _JSON_TYPE = re.compile(r"application/(.*\+)?json\Z")
 _PLACEHOLDER = re.compile(r"<(IPython\.core\.display\.\w+ object|Figure size .*|PIL\..*|.* at 0x[0-9a-fA-F]+)>\Z", re.S)
 _TEXT_TYPES = ("text/markdown", "text/latex")
 _BINARY_TYPES = (*RASTER_TYPES, "application/pdf")
+_READ_HTML = 500_000
 _SURROGATE = re.compile("[\ud800-\udfff\0]")
 
 
@@ -131,7 +132,7 @@ def bundle_text(data: JsonObject) -> str:
         if kind == "application/json":
             return json.dumps(value, ensure_ascii=False)
     if cleaned.get("text/html"):
-        return html_to_text(cleaned["text/html"]) or plain
+        return html_to_text(cleaned["text/html"][:_READ_HTML]) or plain
     others = [key for key in cleaned if key != "text/plain"]
     if others:
         return f"[{others[0]}, shown in the notebook only]"

@@ -24,13 +24,13 @@ def folded(*events: ev.Event) -> dict[str, Any]:
     return fold.notebook()
 
 
-def assert_valid(notebook: dict[str, Any]) -> None:
+def is_valid(notebook: dict[str, Any]) -> bool:
+    """Raises what nbformat or the encoder raises, which says more than False."""
     text = json.dumps(notebook, allow_nan=False, ensure_ascii=False).encode("utf-8")
     parsed = json.loads(text)
     nbformat.validate(parsed)
     ids = [cell["id"] for cell in parsed["cells"]]
-    assert len(set(ids)) == len(ids)
-    assert nbformat.reads(text.decode(), as_version=4).nbformat_minor == 5
+    return len(set(ids)) == len(ids) and nbformat.reads(text.decode(), as_version=4).nbformat_minor == 5
 
 
 def sources(notebook: dict[str, Any], kind: str = "markdown") -> list[str]:
@@ -39,10 +39,10 @@ def sources(notebook: dict[str, Any], kind: str = "markdown") -> list[str]:
 
 def test_the_notebook_is_valid_at_every_moment() -> None:
     fold = NotebookFold("s")
-    assert_valid(fold.notebook())
+    assert is_valid(fold.notebook())
     for event in tell():
         fold.apply(event)
-        assert_valid(fold.notebook())
+        assert is_valid(fold.notebook())
 
 
 def test_every_event_is_in_the_machine_data_at_every_moment() -> None:
@@ -83,7 +83,7 @@ def test_wild_content_gives_a_valid_notebook() -> None:
     fold = NotebookFold(wild)
     for event in story.events:
         fold.apply(event)
-        assert_valid(fold.notebook())
+        assert is_valid(fold.notebook())
 
 
 def test_the_prompt_is_kept_byte_for_byte_and_shown_as_typed() -> None:
@@ -314,5 +314,5 @@ def test_events_of_unknown_cells_do_not_break_the_fold() -> None:
         ev.ContextOffloaded(call_id="y", name="bash", path="p", bytes=1, lines=1),
         ev.ModelRequested(turn=1, model="m", messages=1),
     )
-    assert_valid(folded(*story.events))
+    assert is_valid(folded(*story.events))
     assert len(folded(*story.events)["cells"]) == 3

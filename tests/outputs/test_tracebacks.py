@@ -13,7 +13,7 @@ LIBRARY = (
     "\x1b[36mFile \x1b[39m\x1b[32m~/env/lib/python3.11/json/decoder.py:337\x1b[39m, in decode(s)\n"
     "    332 def decode(s):\n    333     pass\n\n--> 337     obj, end = raw()\n    338     end = _w(s, end).end()\n"
 )
-OWN_FILE = "File ~/work/src/train.py:12, in train()\n     11 x = 1\n---> 12 raise ValueError(x)\n"
+OWN_FILE = "File ~/project/src/train.py:12, in train()\n     11 x = 1\n---> 12 raise ValueError(x)\n"
 MESSAGE = "\x1b[31mValueError\x1b[39m: it is\nwrong"
 
 
@@ -28,7 +28,7 @@ def test_library_frames_become_two_lines() -> None:
         "----> 2 f()\n"
         "File ~/env/lib/python3.11/json/decoder.py:337, in decode(s)\n"
         "--> 337     obj, end = raw()\n"
-        "File ~/work/src/train.py:12, in train()\n"
+        "File ~/project/src/train.py:12, in train()\n"
         "     11 x = 1\n"
         "---> 12 raise ValueError(x)\n"
         "ValueError: it is\n"
