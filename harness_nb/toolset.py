@@ -72,7 +72,8 @@ def read_file(
     The answer says how many lines the file has and how to read on. The numbers and the tab behind them are not part
     of the file.
     """
-    return f"read_file({path!r}, offset={offset}, limit={limit})"
+    window = (f", offset={offset}" if offset != 1 else "") + (f", limit={limit}" if limit != 400 else "")
+    return f"read_file({path!r}{window})"
 
 
 def write_file(
@@ -115,7 +116,9 @@ def list_files(
     ] = None,
 ) -> str:
     """List a folder of the workspace, with sizes; folders end in /. Hidden files and caches are left out."""
-    return f"list_files({path!r})" if pattern is None else f"list_files({path!r}, pattern={pattern!r})"
+    if pattern is None:
+        return "list_files()" if path == "." else f"list_files({path!r})"
+    return f"list_files({path!r}, pattern={pattern!r})"
 
 
 def search_files(
@@ -126,7 +129,7 @@ def search_files(
 
     Gives path:line: text for each hit, up to a cap that is said.
     """
-    return f"search_files({pattern!r}, {path!r})"
+    return f"search_files({pattern!r})" if path == "." else f"search_files({pattern!r}, {path!r})"
 
 
 def view_image(path: Path) -> str:

@@ -88,7 +88,7 @@ async def test_a_session_writes_a_journal_and_a_notebook(tmp_path: Path) -> None
     notebook = nbformat.read(notebook_path, as_version=4)
     nbformat.validate(notebook)
     sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    assert sources[1:3] == ["%%writefile a/b.txt\none\ntwo", "read_file('a/b.txt', offset=1, limit=400)"]
+    assert sources[1:3] == ["%%writefile a/b.txt\none\ntwo", "read_file('a/b.txt')"]
     assert any("image/png" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", []))
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))

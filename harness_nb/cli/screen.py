@@ -51,6 +51,7 @@ class PeopleScreen:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False)
         self._streaming = False
+        self._printed: dict[tuple[str, int | None], str] = {}
 
     def show(self, item: ev.Event | Delta) -> None:
         """Draw one item."""
@@ -72,7 +73,7 @@ class PeopleScreen:
                 self._line(f"[bold cyan]{event.name}[/]")
                 self._console.print(_shown_source(event))
             case ev.CellOutput() if not event.transient and event.output is not None:
-                self._output(event.output)
+                self._output(event, event.output)
             case ev.CellFinished() if event.name != "setup":
                 mark = _MARKS.get(event.status, f"[magenta]{event.status.value.replace('_', ' ')}[/]")
                 self._line(f"{mark} [dim]{event.elapsed:.1f} s[/]")
@@ -96,8 +97,13 @@ class PeopleScreen:
                 if self._streaming:
                     self._line("")
 
-    def _output(self, output: dict[str, object]) -> None:
+    def _output(self, event: ev.CellOutput, output: dict[str, object]) -> None:
+        """Print an output; of one that has only grown, what is new."""
         text = output_text(output).rstrip("\n")
+        key = (event.call_id, event.index if event.op == "set" else None)
+        before = self._printed.get(key, "")
+        self._printed[key] = text
+        text = text.removeprefix(before).lstrip("\n") if event.op == "set" and text.startswith(before) else text
         if text:
             self._line("")
             shown = head_and_tail(text, OUTPUT_CHARACTERS, OUTPUT_LINES)
