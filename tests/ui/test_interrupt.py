@@ -1,0 +1,125 @@
+"""Interrupts of a ``%%agent`` cell in a real kernel, and the same task in a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+SLEEP = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\nprint('asleep', flush=True)\ntime.sleep(300)"
+SCRIPT = [
+    {"text": "I wait.", "calls": [{"name": "python", "arguments": {"code": SLEEP}}]},
+    {"text": "Awake."},
+]
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A client of a kernel in ``tmp_path``, with the extension loaded."""
+    (tmp_path / "script.json").write_text(json.dumps(SCRIPT))
+    monkeypatch.chdir(tmp_path)
+    manager, made = start_new_kernel(kernel_name="python3")
+    made.manager = manager
+    try:
+        assert execute(made, "%load_ext harness_nb")[0]["status"] == "ok"
+        yield made
+    finally:
+        made.stop_channels()
+        if manager.has_kernel:
+            manager.shutdown_kernel()
+
+
+def execute(client: Any, code: str, interrupt_at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
+    """The reply to a cell, and what its displays show, by display id; interrupted when that text has been shown."""
+    message, shown, interrupted = client.execute(code), {}, False
+    while True:
+        got = client.get_iopub_msg(timeout=60)
+        content = got["content"]
+        if got["msg_type"].endswith("display_data"):
+            shown[content["transient"]["display_id"]] = content["data"]["text/plain"]
+        if interrupt_at in shown.values() and interrupt_at and not interrupted:
+            interrupted = True
+            client.manager.interrupt_kernel()
+        if got["msg_type"] == "status" and content["execution_state"] == "idle":
+            break
+    reply = client.get_shell_msg(timeout=60)
+    assert reply["parent_header"]["msg_id"] == message
+    return reply["content"], shown
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_an_interrupt_stops_the_work_completes_the_record_and_the_next_cell_goes_on(client: Any) -> None:
+    started = time.monotonic()
+    reply, shown = execute(client, "%%agent --model scripted:script.json\nWait", interrupt_at="asleep")
+    assert time.monotonic() - started < 60
+    assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
+    assert "Traceback" not in "".join(reply["traceback"])
+    texts = list(shown.values())
+    assert texts[-1].startswith("■ interrupted")
+    assert any("interrupted" in text and text.startswith("[python]") for text in texts)
+    assert execute(client, "1 + 1")[0]["status"] == "ok"
+    reply, shown = execute(client, "%%agent\nGo on")
+    assert reply["status"] == "ok"
+    assert list(shown.values())[-1].startswith("✓ finished")
+    assert len(list(Path("harness_sessions").glob("*.ipynb"))) == 1
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks into /proc")
+def test_the_tool_kernel_is_gone_when_the_users_kernel_is(client: Any) -> None:
+    execute(client, "%%agent --model scripted:script.json\nWait", interrupt_at="asleep")
+    pid = int(Path("pid").read_text())
+    assert alive(pid)
+    client.manager.shutdown_kernel()
+    deadline = time.monotonic() + 20
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not alive(pid)
+
+
+def test_in_a_terminal_the_run_is_text(tmp_path: Path) -> None:
+    code = "from pathlib import Path\nprint('in the cell')\nPath('plot.txt').write_text('x')"
+    script = [
+        {
+            "text": "I look.",
+            "calls": [
+                {"name": "python", "arguments": {"code": code}},
+                {"name": "bash", "arguments": {"command": "rm -rf build"}},
+            ],
+        },
+        {"text": "All done."},
+    ]
+    (tmp_path / "script.json").write_text(json.dumps(script))
+    session = "%load_ext harness_nb\nget_ipython().run_cell('%%agent --model scripted:script.json\\n>>> Look at {x}')"
+    done = subprocess.run(
+        [sys.executable, "-m", "IPython", "--simple-prompt", "--colors=NoColor", "-c", session],
+        cwd=tmp_path,
+        env={**os.environ, "IPYTHONDIR": str(tmp_path / "ipython"), "COLUMNS": "100"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    out = done.stdout
+    places = [out.index(text) for text in ("I look.", "python print('in the cell')", "in the cell\n", "All done.")]
+    assert places == sorted(places)
+    assert "⊘ denied: it deletes folders" in out
+    assert out.count("All done.") == 1
+    assert "finished · 2 turns · " in out
+    journal = next((tmp_path / "harness_sessions").glob("*/journal.jsonl")).read_text()
+    assert '">>> Look at {x}"' in journal

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from ui_cells import decided, finished, output, replied, result, started
+
+from harness_nb import events as ev
+from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
+from harness_nb.types import Approval, Decision, Status
+from harness_nb.ui.terminal import SOURCE_LINES, TerminalDisplay
+
+ASK = Decision(verdict="ask", reason="it deletes folders", policy="p")
+PNG = {"output_type": "display_data", "data": {"image/png": "aGk=", "text/plain": "<Figure>"}, "metadata": {}}
+
+
+def written(items: Iterable[ev.Event | Delta], path: Path | None = None) -> str:
+    display = TerminalDisplay(Console(file=io.StringIO(), width=100, highlight=False))
+    if path is not None:
+        display.open(path)
+    for item in items:
+        display.apply(item)
+        display.draw()
+    file = display._console.file
+    assert isinstance(file, io.StringIO)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+def test_text_streams_and_is_not_repeated() -> None:
+    shown = written([ReasoningDelta("hm "), TextDelta("I "), TextDelta("look."), replied("I look."), decided("x = 1")])
+    assert shown.splitlines()[0] == "hm I look."
+    assert shown.count("I look.") == 1
+
+
+def test_outputs_are_written_when_they_do_not_change_any_more() -> None:
+    run = [
+        decided("x"),
+        started("x"),
+        output("10%", "stderr", transient=True),
+        output("90%", "stderr", op="set", index=0, transient=True),
+        output("then\n"),
+        ev.CellOutput(call_id="c1", name="python", output=PNG),
+        finished(),
+        result(),
+    ]
+    shown = written(run)
+    assert "10%" not in shown
+    assert shown.index("90%") < shown.index("then") < shown.index("[image/png: see the session notebook]")
+    assert shown.count("then") == 1
+    assert "ok · 1.2 s" in shown
+
+
+def test_long_source_is_cut_but_whole_where_a_person_is_asked() -> None:
+    source = "\n".join(f"x{number} = {number}" for number in range(30))
+    assert f"… {30 - SOURCE_LINES} more lines" in written([decided(source)])
+    asked = written([decided(source, ASK), ev.ApprovalAsked(call_id="c1", name="python", decision=ASK)])
+    assert "x29 = 29" in asked and "needs your approval: it deletes folders" in asked
+
+
+def test_what_the_harness_says_is_there() -> None:
+    no = Approval(approved=False, reason="a person said no")
+    shown = written(
+        [
+            Withdrawn("rate limit"),
+            ev.ApprovalAnswered(call_id="c1", name="bash", approval=no),
+            ev.CheckFinished(command="pytest", passed=False, exit_code=1, output="", elapsed=1.0),
+            ev.FinishRejected(reason="why"),
+            ev.Nudged(reason="turns are running out", text="2 turns"),
+            ev.Warned(text="careful"),
+            ev.FinishAccepted(summary="In the end.", checks=0),
+            ev.CellFinished(call_id="c1", name="bash", status=Status.KERNEL_DIED, elapsed=0.5),
+            ev.SessionEnded(reason="limit", text="the limit is reached", turns=3, elapsed=2.0),
+        ],
+        Path("harness_sessions/s.ipynb"),
+    )
+    for words in ("rate limit", "a person said no", "check failed: pytest", "not accepted", "turns are running out"):
+        assert words in shown
+    assert "careful" in shown and "In the end." in shown and "kernel died · 0.5 s" in shown
+    assert shown.splitlines()[-1] == (
+        "limit: the limit is reached · 3 turns · tokens unknown · 2 s · harness_sessions/s.ipynb"
+    )
+
+
+def test_a_failure_is_written() -> None:
+    display = TerminalDisplay(Console(file=io.StringIO(), width=100))
+    display.fail("the disk is full")
+    file = display._console.file
+    assert isinstance(file, io.StringIO)
+    assert "stopped: the disk is full" in file.getvalue()
