@@ -61,12 +61,10 @@ class Connection:
     async def _pump(self, channel: Any, take: Callable[[JsonObject], None]) -> None:
         while True:
             frames = await channel.socket.recv_multipart()
-            try:
+            # Tool code can send anything; what is no message of the protocol must not end this task.
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
                 _, parts = self._client.session.feed_identities(frames)
-                message = self._client.session.deserialize(parts)
-            except ValueError:
-                continue
-            take(message)
+                take(self._client.session.deserialize(parts))
 
     async def wait_until_ready(self) -> None:
         """Wait until the kernel answers and this client hears what it publishes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import nullcontext
 
 from harness_nb.ports import ExecuteReply, Output
 from harness_nb.types import Status
@@ -35,9 +36,11 @@ class FakeKernel:
         self.restarts = 0
         self.closed = False
 
-    async def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
+    async def execute(
+        self, source: str, timeout: float | None = None, *, beside: bool = False
+    ) -> AsyncGenerator[Output | ExecuteReply]:
         """Yield the prepared answer to ``source``; see ``ports.Kernel``."""
-        async with self._turn:
+        async with nullcontext() if beside else self._turn:
             self._count += 1
             self.executed.append(source)
             self._running = True

@@ -19,15 +19,20 @@ from harness_nb.kernel.recording import unsent_text
 from harness_nb.kernel.routing import Execution
 from harness_nb.kernel.spec import KernelCommand
 from harness_nb.ports import Output
+from harness_nb.types import JsonObject
 
 RECORDER = "printed"
+NAMES = "harness_nb.names"
 SOCKET_PATH_BYTES = 90
 START_SECONDS = 60.0
 SHUTDOWN_SECONDS = 2.0
 
 
 class StartedKernel:
-    """One kernel that answers. Made by ``start``; ended by ``end``."""
+    """One kernel that answers. Made by ``start``; ended by ``end``.
+
+    ``names`` is the namespace manifest after the last finished cell: rows of name, type, size and cell, latest first.
+    """
 
     def __init__(self, process: KernelProcess, connection_file: Path, *, interrupt_by_message: bool) -> None:
         self.process = process
@@ -35,6 +40,7 @@ class StartedKernel:
         self.connection = Connection(connection_file)
         self._recorder = (connection_file.parent / RECORDER).open("rb")
         self._recorded = b""
+        self.names: tuple[JsonObject, ...] = ()
         self._interrupt_by_message = interrupt_by_message
 
     @classmethod
@@ -98,6 +104,12 @@ class StartedKernel:
         await self.connection.settle()
         for stream, text in unsent_text(self._recording(), execution.message_id, execution.printed):
             execution.add(Output("stream", {"name": stream, "text": text}))
+
+    def note_names(self, reply: JsonObject | None) -> None:
+        """Take over the namespace manifest that the launcher adds to each reply."""
+        for item in (reply or {}).get("payload") or []:
+            if item.get("source") == NAMES and isinstance(item.get("names"), list):
+                self.names = tuple(item["names"])
 
     def _recording(self) -> bytes:
         """What the flight recorder holds; its file may be deleted by now, and closed at the very end."""

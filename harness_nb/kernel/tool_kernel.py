@@ -14,12 +14,12 @@ from pathlib import Path
 
 from harness_nb.errors import KernelError
 from harness_nb.kernel.environment import kernel_environment
-from harness_nb.kernel.process import Death
 from harness_nb.kernel.run import Run
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel, describe_death
-from harness_nb.kernel.verdict import death_reply, killed_reply, page_of, reply_of, wants_to_exit
+from harness_nb.kernel.verdict import death_reply, describe_loss, killed_reply, page_of, reply_of, wants_to_exit
 from harness_nb.ports import ExecuteReply, Output
+from harness_nb.types import JsonObject
 
 GRACE_SECONDS = 3.0
 EXIT_SECONDS = 2.0
@@ -69,6 +69,11 @@ class ToolKernel:
     def environment(self) -> Mapping[str, str]:
         """The scrubbed environment that the kernel starts with."""
         return {**self._environment, **self._command.environment}
+
+    @property
+    def names(self) -> tuple[JsonObject, ...]:
+        """The namespace manifest after the last finished cell: rows of name, type, size and cell, the latest first."""
+        return self._started.names if self._started else ()
 
     @property
     def connection_file(self) -> Path | None:
@@ -128,21 +133,22 @@ class ToolKernel:
 
     async def _conclude(self, started: StartedKernel, run: Run) -> ExecuteReply:
         """The reply of a run that has finished, died or used up its grace."""
+        started.note_names(run.execution.reply)
         if run.must_be_killed:
             await started.process.kill()
             await started.collect_last_outputs(run.execution)
             await self._end()
-            return killed_reply(run)
+            return killed_reply(run, started.names)
         if run.execution.finished and run.stopped_by:
             await started.process.end_children_since(run.began)
         if run.execution.finished and wants_to_exit(run.execution.reply):
             await asyncio.wait({started.process.died}, timeout=EXIT_SECONDS)
             await self._end()
-            return death_reply(run, None)
+            return death_reply(run, None, started.names)
         if run.execution.finished:
             return reply_of(run)
         await started.collect_last_outputs(run.execution)
-        reply = death_reply(run, started.process.died.result())
+        reply = death_reply(run, started.process.died.result(), started.names)
         if self._started is started:
             await self._end()
         return reply
@@ -154,18 +160,18 @@ class ToolKernel:
                 run.stop("closed")
                 async for _ in run.outputs():
                     continue
-                if not run.execution.finished:
-                    await self._end()
+                await self._conclude(started, run)
         except BaseException:
             started.process.abandon()
             raise
         finally:
             started.connection.router.close(run.execution)
 
-    def _unseen_death(self) -> Death | None:
-        """How the kernel died between two calls, when it did."""
-        died = self._started.process.died if self._started is not None else None
-        return died.result() if died is not None and died.done() else None
+    def _unseen_death(self) -> str | None:
+        """How the kernel died between two calls, and what is lost with it, when it did."""
+        if self._started is None or not self._started.process.died.done():
+            return None
+        return f"{describe_death(self._started.process.died.result())}; {describe_loss(self._started.names)}"
 
     async def interrupt(self) -> None:
         """Interrupt the running cell, if any. Its ``execute`` ends within the grace time, whatever the code does."""
@@ -190,9 +196,8 @@ class ToolKernel:
             await started.end(politely=politely)
 
 
-def after_unseen_death(reply: ExecuteReply, death: Death) -> ExecuteReply:
+def after_unseen_death(reply: ExecuteReply, death: str) -> ExecuteReply:
     """The reply of a cell that ran in a fresh kernel without anybody having been told that the old one was dead."""
-    how = describe_death(death)
-    told = f"the kernel had died since the last call ({how}); this ran in a fresh one, without earlier names"
+    told = f"the kernel had died since the last call ({death}); this ran in a fresh one"
     detail = f"{told}; {reply.detail}" if reply.detail else told
     return replace(reply, detail=detail, extra={**reply.extra, "names_lost": True})

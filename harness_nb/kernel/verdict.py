@@ -6,6 +6,7 @@ lost and what comes next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from harness_nb.kernel.process import Death
@@ -14,7 +15,8 @@ from harness_nb.kernel.started import describe_death
 from harness_nb.ports import ExecuteReply, Output
 from harness_nb.types import JsonObject, Status
 
-LOST = "all names and imports are lost; the next call starts a fresh kernel"
+FRESH = "the next call starts a fresh kernel"
+NAMED = 12
 STATUS_OF_STOP = {"timeout": Status.TIMED_OUT, "interrupt": Status.INTERRUPTED, "closed": Status.INTERRUPTED}
 
 
@@ -49,10 +51,11 @@ def reply_of(run: Run) -> ExecuteReply:
     return ExecuteReply(STATUS_OF_STOP[run.stopped_by], detail=detail, **names)
 
 
-def killed_reply(run: Run) -> ExecuteReply:
+def killed_reply(run: Run, names: Sequence[JsonObject]) -> ExecuteReply:
     """The reply of a cell that did not obey an interrupt."""
     assert run.stopped_by is not None
-    detail = f"{_why_stopped(run)}it ignored the interrupt for {run.grace:g} s, so the kernel was killed; {LOST}"
+    lost = f"{describe_loss(names)}; {FRESH}"
+    detail = f"{_why_stopped(run)}it ignored the interrupt for {run.grace:g} s, so the kernel was killed; {lost}"
     return ExecuteReply(
         STATUS_OF_STOP[run.stopped_by],
         execution_count=run.execution.execution_count,
@@ -61,20 +64,36 @@ def killed_reply(run: Run) -> ExecuteReply:
     )
 
 
-def death_reply(run: Run, death: Death | None) -> ExecuteReply:
+def death_reply(run: Run, death: Death | None, names: Sequence[JsonObject]) -> ExecuteReply:
     """The reply of a cell whose kernel has died; ``death`` is ``None`` when the code itself ended it by ``quit()``."""
     count = run.execution.execution_count
+    lost = f"{describe_loss(names)}; {FRESH}"
     if run.restarting:
-        detail = f"the kernel was restarted while the cell ran; {LOST}"
+        detail = f"the kernel was restarted while the cell ran; {lost}"
         return ExecuteReply(Status.INTERRUPTED, execution_count=count, detail=detail, extra={"names_lost": True})
     if death is None:
-        detail = f"the code ended the kernel itself (quit or exit); {LOST}"
+        detail = f"the code ended the kernel itself (quit or exit); {lost}"
         return ExecuteReply(Status.KERNEL_DIED, execution_count=count, detail=detail, extra={"names_lost": True})
-    detail = f"{describe_death(death)}; {LOST}"
+    detail = f"{describe_death(death)}; {lost}"
     if death.words.strip():
         detail += f"; its last words:\n{_first_lines(death.words)}"
     extra = {"names_lost": True, "exit_status": death.status, "signal": death.signal_name, "peak_bytes": death.peak}
     return ExecuteReply(Status.KERNEL_DIED, execution_count=count, detail=detail, extra=extra)
+
+
+def describe_loss(names: Sequence[JsonObject]) -> str:
+    """``all names and imports are lost: df (DataFrame, 1000 x 5), model (Net), …, 3 modules``, from a manifest."""
+    modules = sum(row.get("type") == "module" for row in names)
+    values = [row for row in names if row.get("type") != "module"]
+    parts = []
+    for row in values[:NAMED]:
+        about = ", ".join(filter(None, (str(row.get("type", "")), str(row.get("size", "")))))
+        parts.append(f"{row.get('name')} ({about})")
+    if len(values) > NAMED:
+        parts.append(f"{len(values) - NAMED} more")
+    if modules:
+        parts.append(f"{modules} imported {'module' if modules == 1 else 'modules'}")
+    return "all names and imports are lost" + (f": {', '.join(parts)}" if parts else "")
 
 
 def _why_stopped(run: Run) -> str:

@@ -74,6 +74,7 @@ def launch() -> None:
     make_tools_importable()
     from ipykernel.kernelapp import IPKernelApp
 
+    from harness_nb.tools.names import report_names
     from harness_nb.tools.streams import prepare_streams
 
     class ToolKernelApp(IPKernelApp):
@@ -87,6 +88,7 @@ def launch() -> None:
             self.config.HistoryManager.enabled = False
             super().initialize(argv)
             prepare_streams(self.shell)
+            report_names(self.shell)
             explain_crashes()
             for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
                 os.environ.pop(name, None)

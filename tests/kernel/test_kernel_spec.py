@@ -72,8 +72,11 @@ def test_the_wheel_ships_the_same_launcher() -> None:
     assert through_launcher(spec["argv"]) == resolve_kernel().arguments
 
 
-async def test_an_environment_without_harness_nb_has_the_tools(install: Any, tmp_path: Path) -> None:
+async def test_an_environment_without_harness_nb_has_the_tools(
+    install: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A bare virtual environment that borrows ipykernel's packages, but not harness_nb."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     venv.create(tmp_path / "env", symlinks=True)
     site = Path(ipykernel.__file__).parents[1]
     packages = next((tmp_path / "env" / "lib").glob("python*/site-packages"))

@@ -117,7 +117,7 @@ async def test_death_is_seen_with_its_cause_and_the_last_output(
     assert ran.text() == printed
     assert ran.reply.extra["signal"] == signal
     assert ran.reply.extra["peak_bytes"] > 10_000_000
-    assert "all names and imports are lost; the next call starts a fresh kernel" in ran.reply.detail
+    assert "all names and imports are lost: x (int); the next call starts a fresh kernel" in ran.reply.detail
     expected = {"SIGKILL": "possibly because memory ran out", "SIGSEGV": "line 3 in <module>"}
     assert expected.get(signal or "", "it exited with status 7") in ran.reply.detail
     after = await run("'x' in globals()")
@@ -129,7 +129,8 @@ async def test_a_death_between_two_calls_is_told_with_the_next(run: Run) -> None
     await asyncio.sleep(1.5)
     ran = await run("1 + 1")
     assert ran.result == "2"
-    assert "the kernel had died since the last call (it exited with status 9)" in ran.reply.detail
+    assert "the kernel had died since the last call (it exited with status 9; all names" in ran.reply.detail
+    assert "2 imported modules" in ran.reply.detail
     assert ran.reply.extra["names_lost"]
 
 

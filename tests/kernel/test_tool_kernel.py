@@ -195,3 +195,16 @@ async def test_what_forked_workers_print_arrives_once(run: Run) -> None:
     workers = "".join(f"worker {number}\n" for number in range(4))
     assert text.startswith("before\n") and text.endswith("after 6\n")
     assert sorted(text) == sorted(f"before\n{workers}after 6\n"), "ipykernel sends pieces of forked workers mixed"
+
+
+async def test_the_manifest_follows_the_cells_also_when_they_fail(kernel: ToolKernel, run: Run) -> None:
+    assert kernel.names == ()
+    await run("import math\ntable = {'a': 1}")
+    await run("x = 1\n1/0")
+    assert [(row["name"], row["type"], row["size"], row["cell"]) for row in kernel.names] == [
+        ("x", "int", "", 3),
+        ("math", "module", "", 2),
+        ("table", "dict", "1", 2),
+    ]
+    await kernel.restart()
+    assert kernel.names == ()
