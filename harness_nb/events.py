@@ -108,8 +108,9 @@ class CellOutput(EventBase):
     """A change of a cell's outputs, which are a list in nbformat's form.
 
     ``append`` adds ``output`` at the end, except that stream text of the same name as the last output is joined to
-    it; ``set`` replaces ``outputs[index]``; ``clear`` empties the list. A ``transient`` event is an in-between state of
-    something that is still changing: it is shown and not stored, and a lasting one always follows.
+    it; ``set`` replaces ``outputs[index]``, or adds it at the end; ``clear`` empties the list. A ``transient`` event
+    is an in-between state of something that is still changing: it is shown and not stored, and a lasting one always
+    follows.
     """
 
     type: Literal["cell_output"] = "cell_output"
@@ -204,7 +205,7 @@ class FinishRejected(EventBase):
 
 
 class LimitReached(EventBase):
-    """A bound stopped the work. ``limit`` is ``turns``, ``cost``, ``minutes``, ``tokens`` or ``repetition``."""
+    """A bound stopped the work. ``limit`` is ``turns``, ``cost``, ``minutes``, or ``tokens``."""
 
     type: Literal["limit_reached"] = "limit_reached"
     limit: str

@@ -17,40 +17,20 @@ The events of one prompt, in order::
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 
 from harness_nb import events as ev
 from harness_nb.budget import Budget
-from harness_nb.cell import CellRunner, run_cell
+from harness_nb.calls import result_of, run_call
 from harness_nb.context import Conversation, build, words
 from harness_nb.errors import KernelError, ModelError
-from harness_nb.policy import Rule, decide
-from harness_nb.ports import Approver, Delta, Model, ModelSettings
-from harness_nb.toolset import FINISH, Toolset
-from harness_nb.types import Decision, Limits, Message, Status, ToolCall, Usage, text_content
+from harness_nb.toolset import FINISH
+from harness_nb.types import Message, Status, ToolCall, Usage
+from harness_nb.work import Item, Work
 
 MAX_REFUSALS = 5
 """A finish that was refused this often ends the work."""
-
-Item = ev.Event | Delta
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What the loop works with; the session puts it together. ``clock`` gives seconds and only ever goes forward."""
-
-    system: str
-    model: Model
-    cells: CellRunner
-    tools: Toolset
-    rules: Sequence[Rule]
-    approver: Approver
-    gate: Callable[[], AsyncGenerator[ev.CheckFinished]]
-    clock: Callable[[], float]
-    limits: Limits
-    settings: ModelSettings
 
 
 async def run(work: Work, conversation: Conversation) -> AsyncGenerator[Item]:
@@ -60,16 +40,23 @@ async def run(work: Work, conversation: Conversation) -> AsyncGenerator[Item]:
     is yielded.
     """
     budget = Budget(work.limits, started=work.clock())
+    ending = budget.end("interrupted", "", work.clock())
     try:
         async with aclosing(_turns(work, conversation, budget)) as items:
             async for item in items:
+                if isinstance(item, ev.SessionEnded):
+                    ending = item
+                    break
                 if isinstance(item, ev.EventBase):
                     conversation.apply(item)
                 yield item
     except ModelError as error:
-        yield budget.end("model_error", str(error), work.clock())
+        ending = budget.end("model_error", str(error), work.clock())
     except KernelError as error:
-        yield budget.end("kernel_error", str(error), work.clock())
+        ending = budget.end("kernel_error", str(error), work.clock())
+    async for event in work.cells.end_all():
+        yield event
+    yield ending
 
 
 async def _turns(work: Work, conversation: Conversation, budget: Budget) -> AsyncGenerator[Item]:
@@ -78,6 +65,8 @@ async def _turns(work: Work, conversation: Conversation, budget: Budget) -> Asyn
     while not (limit := budget.reached(work.clock())):
         if warning := budget.warning():
             yield warning
+        async for event in work.cells.catch_up():
+            yield event
         budget.turns += 1
         reply = Message(role="assistant")
         async with aclosing(_ask_model(work, conversation, budget.turns)) as items:
@@ -119,10 +108,10 @@ async def _answer(work: Work, reply: Message) -> AsyncGenerator[Item]:
     finishing = False
     for call in (work.tools.localise(call) for call in reply.tool_calls):
         if finishing:
-            yield _result(call, Status.DENIED, words.BEHIND_FINISH)
+            yield result_of(call, Status.DENIED, words.BEHIND_FINISH)
             continue
         finishing = call.name == FINISH and not work.tools.problem(call)
-        async with aclosing(_finish(work, call) if finishing else _call(work, call)) as items:
+        async with aclosing(_finish(work, call) if finishing else run_call(work, call)) as items:
             async for item in items:
                 yield item
     if reply.tool_calls:
@@ -143,14 +132,17 @@ async def _finish(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
     """The ``finish`` tool: its result says whether the finish was accepted."""
     async for item in _judge(work, str(call.arguments["summary"])):
         if isinstance(item, ev.FinishAccepted):
-            yield _result(call, Status.OK, words.ACCEPTED)
+            yield result_of(call, Status.OK, words.ACCEPTED)
         elif isinstance(item, ev.FinishRejected):
-            yield _result(call, Status.ERROR, item.reason)
+            yield result_of(call, Status.ERROR, item.reason)
         yield item
 
 
 async def _judge(work: Work, summary: str) -> AsyncGenerator[Item]:
     """Run the checks; accept the finish if all pass."""
+    if running := work.cells.running():
+        yield ev.FinishRejected(reason=words.still_running([f"call {cell.call.call_id}" for cell in running]))
+        return
     passed, failures = 0, []
     async for check in work.gate():
         yield check
@@ -161,32 +153,3 @@ async def _judge(work: Work, summary: str) -> AsyncGenerator[Item]:
         yield ev.FinishRejected(reason=words.refused(failures))
     else:
         yield ev.FinishAccepted(summary=summary, checks=passed)
-
-
-async def _call(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
-    """One tool call: judge it, run it as a cell, give back what came of it."""
-    if problem := work.tools.problem(call):
-        decision = Decision(verdict="deny", reason=problem, policy="deny_invalid_calls")
-        yield ev.CallDecided(call_id=call.call_id, name=call.name, call=call, source="", decision=decision)
-        yield _result(call, Status.ERROR, problem)
-        return
-    source = work.tools.render(call)
-    decision = decide(work.rules, call, source)
-    yield ev.CallDecided(call_id=call.call_id, name=call.name, call=call, source=source, decision=decision)
-    allowed, reason = decision.verdict == "allow", decision.reason
-    if decision.verdict == "ask":
-        yield ev.ApprovalAsked(call_id=call.call_id, name=call.name, decision=decision)
-        approval = await work.approver.ask(call, source, decision)
-        yield ev.ApprovalAnswered(call_id=call.call_id, name=call.name, approval=approval)
-        allowed, reason = approval.approved, approval.reason or decision.reason
-    if allowed:
-        timeout, images = work.tools.timeout(call), work.model.accepts_images
-        async with aclosing(run_cell(work.cells, call, source, timeout=timeout, images=images)) as items:
-            async for item in items:
-                yield item
-    else:
-        yield _result(call, Status.DENIED, words.blocked(reason))
-
-
-def _result(call: ToolCall, status: Status, text: str) -> ev.ResultAdded:
-    return ev.ResultAdded(call_id=call.call_id, name=call.name, status=status, content=text_content(text))

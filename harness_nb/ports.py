@@ -109,12 +109,15 @@ class Kernel(Protocol):
 
     name: str
 
-    def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
+    def execute(
+        self, source: str, timeout: float | None = None, *, beside: bool = False
+    ) -> AsyncGenerator[Output | ExecuteReply]:
         """Run ``source`` as one cell: yield its outputs as they come, then one ``ExecuteReply``.
 
-        ``timeout`` is in seconds; past it the cell is interrupted (then killed) and the reply says ``timed_out``. One
-        execution at a time. A kernel that has died is started afresh by the next call. Closing the generator early
-        interrupts the cell.
+        ``timeout`` is in seconds; past it the cell is interrupted (then killed) and the reply says ``timed_out``. A
+        second call waits until the first has ended, unless it says ``beside``: then it runs while another cell is
+        running, and outputs do not mix. A kernel that has died is started afresh by the next call. Closing the
+        generator early interrupts its cell.
 
         Raises:
             KernelError: when no kernel can be started.
@@ -122,7 +125,7 @@ class Kernel(Protocol):
         ...
 
     async def interrupt(self) -> None:
-        """Interrupt the running cell, if any; its ``execute`` then ends by itself."""
+        """Interrupt the running cell, if any (not one that runs beside it); its ``execute`` then ends by itself."""
         ...
 
     async def restart(self) -> None:

@@ -19,7 +19,7 @@ from harness_nb import __version__, loop
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover
 from harness_nb.budget import add_usage
-from harness_nb.cell import CellRunner
+from harness_nb.cells import Cells
 from harness_nb.context import Conversation, Surroundings, system_prompt, words
 from harness_nb.errors import HarnessError, KernelError
 from harness_nb.gate import Gate
@@ -36,6 +36,7 @@ from harness_nb.surroundings import gather
 from harness_nb.tools import SETUP_SOURCE
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
 from harness_nb.types import Status, ToolCall, Usage, text_content
+from harness_nb.work import Work
 
 CHECKPOINT_AFTER = (ev.PromptAdded, ev.ModelReplied, ev.CellOutput, ev.ResultAdded, ev.CheckFinished)
 CHECKPOINT_SHARE = 0.05
@@ -68,10 +69,10 @@ class Session:
         self._notebook = NotebookFold(session_id)
         self._tools = Toolset(STANDARD_TOOLS, workspace=str(self.workspace))
         self._kernel = kernel
+        self._cells = Cells(kernel, self._firewall, time.monotonic, self._put_back)
         self._surroundings: Surroundings | None = None
         self._gate: Gate | None = None
         self._pristine = Pristine(self.workspace, ())
-        self._changing: dict[tuple[str, int | None], ev.CellOutput] = {}
         self._next_checkpoint = 0.0
         self._resumed = False
 
@@ -137,12 +138,12 @@ class Session:
                 async for item in items:
                     yield self._record(item) if isinstance(item, ev.EventBase) else item
         except (asyncio.CancelledError, GeneratorExit):
-            self._close_record("interrupted", "stopped by the user", time.monotonic() - started)
+            await self._close_record("interrupted", "stopped by the user", time.monotonic() - started)
             raise
         except KernelError as error:
-            yield self._close_record("kernel_error", str(error), time.monotonic() - started)
+            yield await self._close_record("kernel_error", str(error), time.monotonic() - started)
         except HarnessError as error:
-            self._close_record("model_error", str(error), time.monotonic() - started)
+            await self._close_record("model_error", str(error), time.monotonic() - started)
             raise
 
     async def aclose(self) -> None:
@@ -180,13 +181,13 @@ class Session:
             self._gate = Gate(self.workspace, self._settings.check, self._pristine, self._kernel.environment)
         yield ev.PromptAdded(prompt=prompt)
 
-    def _work(self) -> loop.Work:
+    def _work(self) -> Work:
         assert self._surroundings is not None and self._gate is not None
         settings = self._settings
-        return loop.Work(
+        return Work(
             system=system_prompt(self._surroundings),
             model=self._model,
-            cells=CellRunner(self._kernel, self._firewall, time.monotonic, self._put_back),
+            cells=self._cells,
             tools=self._tools,
             rules=(deny_outside_workspace, deny_read_only(self._pristine.patterns), ask_before_dangerous_commands),
             approver=DenyApprover("the policy of this session is deny")
@@ -215,12 +216,9 @@ class Session:
         return Firewall(call.call_id, call.name, sink=self._store.sink(call.call_id))
 
     def _record(self, event: ev.Event) -> ev.Event:
-        """Journal, then notebook; in-between states of outputs are only remembered, for the case of an interrupt."""
-        if isinstance(event, ev.CellOutput):
-            if event.transient:
-                self._changing[event.call_id, event.index] = event
-                return event
-            self._changing.pop((event.call_id, event.index), None)
+        """Journal, then notebook; in-between states of outputs are only shown."""
+        if isinstance(event, ev.CellOutput) and event.transient:
+            return event
         stamped = self._store.append(event)
         self._notebook.apply(stamped)
         match stamped:
@@ -228,7 +226,6 @@ class Session:
                 self.turns += 1
                 self.usage = add_usage(self.usage, stamped.message.usage or Usage())
             case ev.CellFinished():
-                self._changing.clear()
                 self._store.close_outputs()
             case ev.SessionEnded():
                 self.ending = stamped
@@ -247,12 +244,12 @@ class Session:
         self._store.checkpoint(self._notebook.notebook())
         self._next_checkpoint = time.monotonic() + (time.monotonic() - started) / CHECKPOINT_SHARE
 
-    def _close_record(self, reason: str, text: str, elapsed: float) -> ev.Event:
+    async def _close_record(self, reason: str, text: str, elapsed: float) -> ev.Event:
         """Complete the record of work that stopped in the middle, so that the next prompt finds a valid history."""
         if self.ending is not None:
             return self.ending
-        for event in list(self._changing.values()):
-            self._record(event.model_copy(update={"transient": False}))
+        async for event in self._cells.end_all():
+            self._record(event)
         for call in self._conversation.open_calls:
             result = ev.ResultAdded(
                 call_id=call.call_id,

@@ -24,10 +24,11 @@ MAX_TIMEOUT = 3600.0
 """The longest ``timeout`` that a call may name, in seconds."""
 
 FINISH = "finish"
+WAIT = "wait"
 
 Timeout = Annotated[
     float,
-    Field(description="Seconds the call may run before it is interrupted.", gt=0, le=MAX_TIMEOUT),
+    Field(description="Seconds after which you hear of the call although it still runs.", gt=0, le=MAX_TIMEOUT),
 ]
 Path = Annotated[str, Field(description="Path relative to the workspace; outside of it is refused.", min_length=1)]
 
@@ -39,10 +40,10 @@ def python(
 
     Names, imports, loaded data and the working directory persist: load data once and go on with it in later calls.
     The value of the last expression is shown, and so is everything that is printed or displayed. Matplotlib plots
-    (plt.show()) come back to you as pictures. %pip and other IPython magics work. Interrupted after `timeout` seconds
-    (default 120, at most 3600), with the output up to there kept; give long work such as training a larger timeout
-    and print a line of metrics per epoch. Output beyond about 16,000 characters is shortened in the middle; the whole
-    of it is in a file that is named.
+    come back to you as pictures; end such a cell with plt.show(). %pip and other IPython magics work. A call that
+    runs longer than `timeout` seconds (default 120, at most 3600) is not stopped: you get its output so far and its
+    id, it goes on, and `wait` watches it. So start a training simply, and print a line of metrics per epoch. Output
+    beyond about 16,000 characters is shortened in the middle; the whole of it is in a file that is named.
     """
     return code
 
@@ -56,8 +57,9 @@ def bash(
     calls; `cd`, `export`, aliases and shell variables do not, so put what belongs together into one call. There is no
     terminal and no standard input. stdout and stderr come back in order, then the exit status if it is not 0. A
     process started with & lives on after the call, until the session ends: send its output to a file, end it with
-    kill. Interrupted after `timeout` seconds (default 120, at most 3600), with the output up to there kept. Output
-    beyond about 16,000 characters is shortened in the middle; the whole of it is in a file that is named.
+    kill. A call that runs longer than `timeout` seconds (default 120, at most 3600) is not stopped: you get its
+    output so far and its id, it goes on, and `wait` watches it. Output beyond about 16,000 characters is shortened in
+    the middle; the whole of it is in a file that is named.
     """
     return f"%%bash\n{command}"
 
@@ -69,8 +71,8 @@ def read_file(
 ) -> str:
     """Read a text file, with line numbers. At most `limit` lines (default 400) from line `offset` (default 1) on.
 
-    The answer says how many lines the file has and how to read on. The numbers and the tab behind them are not part
-    of the file.
+    Long answers are cut at about 15,000 characters. The answer says how many lines the file has and how to read on.
+    The numbers, with the blanks before and the tab behind them, are not part of the file.
     """
     window = (f", offset={offset}" if offset != 1 else "") + (f", limit={limit}" if limit != 400 else "")
     return f"read_file({path!r}{window})"
@@ -103,7 +105,7 @@ def search_replace(
     """Replace one exact piece of text in a file. `search` must occur exactly once, white space included.
 
     The answer shows the changed lines with their numbers. If there is no match or more than one, nothing is changed
-    and the answer says how many there were, with the nearest lines.
+    and the answer says how many there were and where, or which lines come nearest.
     """
     return f"search_replace(\n    {path!r},\n    search={literal(search)},\n    replace={literal(replace)},\n)"
 
@@ -135,6 +137,23 @@ def search_files(
 def view_image(path: Path) -> str:
     """Look at a picture file (PNG, JPEG, GIF, WebP); it comes back to you as a picture, at most 1,024 pixels a side."""
     return f"view_image({path!r})"
+
+
+def wait(
+    call: Annotated[str, Field(description="Id of a call that is still running, or last.")] = "last",
+    seconds: Annotated[float, Field(description="The longest time to wait, in seconds.", ge=0, le=7200)] = 600.0,
+    until: Annotated[
+        str | None, Field(description=r"Regular expression to look for in its new output, such as val_acc: 0\.[89].")
+    ] = None,
+    stop: Annotated[bool, Field(description="Interrupt the call instead of waiting for it.")] = False,
+) -> str:
+    """Watch a python or bash call that is still running; it costs one turn, however long it waits.
+
+    Returns when the call ends, when `until` matches, at a bad sign (a loss that is NaN or infinite, 10 minutes
+    without any output), or after `seconds` (default 600, at most 7200), with what the call has put out since you last
+    heard of it. While a python call runs, bash and the file tools work; another python call does not.
+    """
+    return ""
 
 
 def finish(
@@ -219,9 +238,9 @@ class Toolset:
         """The source of the one cell that a call is; empty for ``finish``."""
         return self._tools[call.name].render(call)
 
-    def timeout(self, call: ToolCall) -> float:
-        """Seconds that the cell of this call may run."""
-        return float(self._tools[call.name].arguments(call).get("timeout", DEFAULT_TIMEOUT))
+    def arguments(self, call: ToolCall) -> dict[str, Any]:
+        """The validated arguments of a call without a problem, defaults filled in."""
+        return self._tools[call.name].arguments(call)
 
 
 STANDARD_TOOLS: tuple[Callable[..., str], ...] = (
@@ -233,6 +252,7 @@ STANDARD_TOOLS: tuple[Callable[..., str], ...] = (
     list_files,
     search_files,
     view_image,
+    wait,
     finish,
 )
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any
 
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover, FixedApprover
-from harness_nb.cell import CellRunner
+from harness_nb.cells import Cells
 from harness_nb.context import Conversation
 from harness_nb.errors import KernelError, ModelError
 from harness_nb.kernel import FakeKernel
 from harness_nb.kernel.fake import Answer
-from harness_nb.loop import MAX_REFUSALS, Work, run
+from harness_nb.loop import MAX_REFUSALS, run
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace
 from harness_nb.ports import Approver, Delta, ExecuteReply, ModelSettings, Output, TextDelta
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
 from harness_nb.types import Approval, Limits, Message, Status, ToolCall, ToolSpec, Usage, text_content
+from harness_nb.work import Work
 
 
 class ListedModel:
@@ -49,7 +52,9 @@ class ListedModel:
 class BrokenKernel(FakeKernel):
     """A kernel that cannot be started."""
 
-    async def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
+    async def execute(
+        self, source: str, timeout: float | None = None, *, beside: bool = False
+    ) -> AsyncGenerator[Output | ExecuteReply]:
         raise KernelError("no such kernel")
         yield ExecuteReply(Status.OK)
 
@@ -98,13 +103,14 @@ async def work_on(
     approver: Approver | None = None,
     clock: Callable[[], float] = lambda: 0.0,
     inspected: str = "",
+    model: ListedModel | None = None,
 ) -> tuple[list[ev.Event], Conversation, ListedModel, FakeKernel]:
-    model, kernel = ListedModel(*replies), kernel or echoing()
+    model, kernel = model or ListedModel(*replies), kernel or echoing()
     conversation = Conversation([ev.PromptAdded(prompt="go")])
     work = Work(
         system="system",
         model=model,
-        cells=CellRunner(kernel, lambda call: Firewall(call.call_id, call.name), clock, lambda: inspected),
+        cells=Cells(kernel, lambda call: Firewall(call.call_id, call.name), clock, lambda: inspected),
         tools=Toolset(STANDARD_TOOLS, workspace="/home/me/project"),
         rules=(deny_outside_workspace, ask_before_dangerous_commands),
         approver=approver or DenyApprover(),
@@ -278,11 +284,98 @@ async def test_a_dead_kernel_is_a_result_and_the_work_goes_on() -> None:
     assert events[-1].reason == "finished"
 
 
+RUNNING = [Output("stream", {"name": "stdout", "text": "epoch 1\n"}), ExecuteReply(Status.RUNNING)]
+TRAIN = ("python", {"code": "train()", "timeout": 5})
+
+
+def fast_clock() -> Callable[[], float]:
+    """Each look at the clock is a second later."""
+    seconds = itertools.count(step=1.0)
+    return lambda: next(seconds)
+
+
+async def test_a_call_past_its_timeout_goes_on_and_wait_watches_it() -> None:
+    kernel = echoing({"train()": RUNNING})
+    replies = (
+        calls(TRAIN),
+        calls(("python", {"code": "x"}), ("bash", {"command": "ls"})),
+        calls(("finish", {"summary": "done"})),
+        calls(("wait", {"seconds": 20, "until": "epoch 9"})),
+        calls(("wait", {"stop": True})),
+        says("done"),
+    )
+    events, _, _, kernel = await work_on(*replies, kernel=kernel, clock=fast_clock())
+    results = only(events, ev.ResultAdded)
+    train, refused, listed, unfinished, waited, _ = results
+    assert [result.status for result in results] == [
+        *(Status.RUNNING, Status.ERROR, Status.OK, Status.ERROR, Status.RUNNING, Status.INTERRUPTED),
+    ]
+    assert "epoch 1" in train.content[0].text and f"call id {train.call_id}" in train.content[0].text
+    assert f"call {train.call_id} is still running" in refused.content[0].text
+    assert "ran %%bash" in listed.content[0].text
+    assert f"call {train.call_id} still running" in unfinished.content[0].text
+    assert "epoch 1" not in waited.content[0].text and "the 20 s are over" in waited.content[0].text
+    assert kernel.executed == ["train()", "%%bash\nls"]
+    finished = [(event.call_id, event.status) for event in only(events, ev.CellFinished)]
+    assert finished[-1] == (train.call_id, Status.INTERRUPTED)
+    assert events[-1].reason == "finished"
+
+
+async def test_wait_ends_at_a_match_and_at_the_end() -> None:
+    gate = asyncio.Event()
+
+    class Training(FakeKernel):
+        async def execute(
+            self, source: str, timeout: float | None = None, *, beside: bool = False
+        ) -> AsyncGenerator[Output | ExecuteReply]:
+            for epoch in range(4):
+                yield Output("stream", {"name": "stdout", "text": f"epoch {epoch} val_acc: 0.{5 + epoch}\n"})
+                await asyncio.sleep(0.3)
+            await gate.wait()
+            yield ExecuteReply(Status.OK, execution_count=1)
+
+    class Releasing(ListedModel):
+        async def stream(self, *args: Any) -> AsyncGenerator[Delta | Message]:
+            if len(self.requests) == 2:
+                gate.set()
+            async for item in super().stream(*args):
+                yield item
+
+    replies = (
+        calls(("python", {"code": "t", "timeout": 0.01})),
+        calls(("wait", {"until": r"val_acc: 0\.[89]"})),
+        calls(("wait", {})),
+        says("done"),
+    )
+    events, *_ = await work_on(*replies, kernel=Training(), model=Releasing(*replies), clock=time.monotonic)
+    started, matched, ended, *_ = only(events, ev.ResultAdded)
+    assert "the pattern matched: 'val_acc: 0.8'" in matched.content[0].text
+    assert (started.status, matched.status, ended.status) == (Status.RUNNING, Status.RUNNING, Status.OK)
+    printed = [event.output["text"] for event in only(events, ev.CellOutput) if event.output and not event.transient]
+    assert "".join(printed).count("epoch") == 4
+
+
+async def test_a_wait_for_nothing_says_so() -> None:
+    events, *_ = await work_on(calls(("wait", {"call": "c99"}), ("wait", {"until": "("})), says("x"))
+    texts = [result.content[0].text for result in only(events, ev.ResultAdded)]
+    assert "no call 'c99'" in texts[0]
+    assert "no call 'last'" in texts[1]
+
+
+async def test_a_limit_stops_what_still_runs() -> None:
+    kernel = echoing({"train()": RUNNING})
+    events, *_ = await work_on(calls(TRAIN), kernel=kernel, clock=fast_clock(), limits=Limits(max_turns=1))
+    assert types(events)[-2:] == ["cell_finished", "session_ended"]
+    assert only(events, ev.CellFinished)[0].status is Status.INTERRUPTED
+
+
 async def test_closing_early_closes_the_cell() -> None:
     closed = []
 
     class Slow(FakeKernel):
-        async def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
+        async def execute(
+            self, source: str, timeout: float | None = None, *, beside: bool = False
+        ) -> AsyncGenerator[Output | ExecuteReply]:
             try:
                 yield Output("stream", {"name": "stdout", "text": "a\n"})
                 yield ExecuteReply(Status.OK)
@@ -293,7 +386,7 @@ async def test_closing_early_closes_the_cell() -> None:
     work = Work(
         system="",
         model=ListedModel(calls(PYTHON)),
-        cells=CellRunner(kernel, lambda call: Firewall(call.call_id, call.name), lambda: 0.0, str),
+        cells=Cells(kernel, lambda call: Firewall(call.call_id, call.name), lambda: 0.0, str),
         tools=Toolset(STANDARD_TOOLS),
         rules=(),
         approver=DenyApprover(),

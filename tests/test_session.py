@@ -185,6 +185,40 @@ async def test_a_recorded_session_replays_without_a_model(tmp_path: Path) -> Non
     assert again.ending is not None and again.ending.reason == "finished"
 
 
+async def test_a_long_call_goes_on_and_is_waited_for(tmp_path: Path) -> None:
+    train = """import time
+for epoch in range(1, 9):
+    print('epoch', epoch, 'val_acc:', 0.1 * epoch, flush=True)
+    time.sleep(0.4)
+x = 1"""
+    model = script(
+        tmp_path,
+        call("python", code=train, timeout=0.5),
+        call("python", code="x"),
+        call("wait", until=r"val_acc: 0\.4"),
+        call("wait"),
+        call("python", code="x"),
+        DONE,
+    )
+    async with opened(tmp_path, model=model) as session:
+        events = await send(session)
+        notebook_path = session.notebook_path
+    started, busy, matched, ended, after, _ = results(events)
+    statuses = [result.status for result in (started, busy, matched, ended, after)]
+    assert statuses == [Status.RUNNING, Status.ERROR, Status.RUNNING, Status.OK, Status.OK]
+    assert "epoch 1" in text_of(started) and "epoch 8" not in text_of(started)
+    assert "busy" in text_of(busy)
+    assert "epoch 1 " not in text_of(matched) and "the pattern matched" in text_of(matched)
+    assert "epoch 8" in text_of(ended) and "epoch 3 " not in text_of(ended)
+    notebook = nbformat.read(notebook_path, as_version=4)
+    nbformat.validate(notebook)
+    (cell,) = [cell for cell in notebook.cells if "epoch" in cell.source and cell.cell_type == "code"]
+    printed = "".join(output["text"] for output in cell.outputs if output.output_type == "stream")
+    assert printed.count("epoch") == 8
+    assert "tags" not in cell.metadata
+    assert any(cell.source.startswith("*Waited: ok") for cell in notebook.cells)
+
+
 async def test_checks_and_read_only_files_hold(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_x.py").write_text("assert open('x.txt').read() == 'right'\n")

@@ -21,7 +21,7 @@ def test_the_model_is_told_what_it_must_know() -> None:
     specs = {spec.name: spec for spec in TOOLS.specs}
     assert list(specs) == [
         *("python", "bash", "read_file", "write_file", "search_replace"),
-        *("list_files", "search_files", "view_image", "finish"),
+        *("list_files", "search_files", "view_image", "wait", "finish"),
     ]
     for name in ("python", "bash"):
         assert "default 120" in specs[name].description
@@ -104,7 +104,6 @@ def test_a_call_that_cannot_be_run_says_why(made: ToolCall, words: str) -> None:
     assert words in problem
 
 
-def test_timeouts_are_the_calls_own_or_the_default() -> None:
-    assert TOOLS.timeout(call("python", code="1")) == 120
-    assert TOOLS.timeout(call("bash", command="x", timeout=5)) == 5
-    assert TOOLS.timeout(call("list_files")) == 120
+def test_arguments_have_their_defaults() -> None:
+    assert TOOLS.arguments(call("python", code="1")) == {"code": "1", "timeout": 120.0}
+    assert TOOLS.arguments(call("wait")) == {"call": "last", "seconds": 600.0, "until": None, "stop": False}

@@ -40,6 +40,19 @@ def taken_as_finish(reason: str) -> str:
     return f"Your reply had no tool call, so it was taken as a finish. {reason}"
 
 
+def nothing_to_wait_for(call: str) -> str:
+    """The result of a ``wait`` for a call that does not run."""
+    return f"There is no call {call!r} that was left running; its result has been given, or it never ran."
+
+
+def still_running(calls: Sequence[str]) -> str:
+    """Why a finish does not count while something runs."""
+    return (
+        f"Not finished: {', '.join(calls)} still running. Wait for it with wait, or end it with wait(stop=true), then "
+        "finish again."
+    )
+
+
 def turns_left(left: int, limit: int) -> str:
     """A word when the limit of turns is near."""
     return (

@@ -43,7 +43,7 @@ class FakeKernel:
         async with nullcontext() if beside else self._turn:
             self._count += 1
             self.executed.append(source)
-            self._running = True
+            self._running = self._running or not beside
             try:
                 reply = ExecuteReply(Status.OK)
                 for item in self._answer(source):
@@ -56,8 +56,9 @@ class FakeKernel:
                     reply = await self._wait(timeout)
                 yield self._counted(reply)
             finally:
-                self._running = False
-                self._stopped.clear()
+                if not beside:
+                    self._running = False
+                    self._stopped.clear()
 
     def _answer(self, source: str) -> Iterable[Output | ExecuteReply]:
         answer = self._replies(source) if callable(self._replies) else self._replies.get(source, ())

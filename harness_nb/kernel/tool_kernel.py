@@ -110,7 +110,9 @@ class ToolKernel:
             await self._end()
             raise KernelError(f"the setup of kernel {self.name!r} failed: {reply.get('ename')}: {reply.get('evalue')}")
 
-    async def execute(self, source: str, timeout: float | None = None) -> AsyncGenerator[Output | ExecuteReply]:
+    async def execute(
+        self, source: str, timeout: float | None = None, *, beside: bool = False
+    ) -> AsyncGenerator[Output | ExecuteReply]:
         """Run ``source`` as one cell; see ``ports.Kernel``. A second call waits until the first has ended."""
         async with self._turn:
             unseen = self._unseen_death()

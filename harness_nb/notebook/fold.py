@@ -17,7 +17,7 @@ from harness_nb.notebook.reading import FORMAT_VERSION
 from harness_nb.outputs.mime import clean_json
 from harness_nb.types import JsonObject, ToolCall
 
-FINISH = "finish"
+FINISH, WAIT = "finish", "wait"
 
 
 class NotebookFold:
@@ -101,7 +101,11 @@ class NotebookFold:
                 self._refusal = event.reason
                 return self._markdown("refused", texts.rejected(event, self._claim()))
             case ev.Nudged():
-                return None if event.text == self._refusal else self._markdown("nudge", texts.nudge(event))
+                return (
+                    None
+                    if self._refusal and event.text.endswith(self._refusal)
+                    else self._markdown("nudge", texts.nudge(event))
+                )
 
     def _attach(self, event: ev.Event, cell: Cell | None) -> None:
         """Keep ``event`` in ``cell``, or in the newest one."""
@@ -155,10 +159,14 @@ class NotebookFold:
             self._attach(event, self._markdown("result", texts.result(event.summary)))
 
     def _change_call(self, event: CallEvent) -> None:
-        """Hand an event about a call to its cell. A ``finish`` has none: its result is prose."""
+        """Hand an event about a call to its cell. ``finish`` and ``wait`` have none: what comes of them is prose."""
         cell = self._calls.get(event.call_id)
         if cell is None and event.name == FINISH and isinstance(event, ev.ResultAdded):
             self._attach(event, None)
+            return
+        if event.name == WAIT and isinstance(event, ev.CallDecided | ev.ResultAdded):
+            waited = self._markdown("wait", texts.waited(event)) if isinstance(event, ev.ResultAdded) else None
+            self._attach(event, waited)
             return
         if cell is None:
             cell = CallCell(len(self._cells), event.name, event.call_id, self._replied.get(event.call_id))

@@ -65,6 +65,13 @@ def result(summary: str) -> str:
     return f"## Result\n\n{demote_headings(summary.strip())}"
 
 
+def waited(event: ev.ResultAdded) -> str:
+    """What a ``wait`` came to: the last line of its result, which says how the call stands."""
+    lines = first_text(event.content).strip().splitlines() or [""]
+    standing = lines[-1].removeprefix("[").removesuffix("]")
+    return f"*Waited: {_one_line(standing)}.*"
+
+
 def nudge(event: ev.Nudged) -> str:
     """A word of the harness to the model."""
     return f"**Note to the model** ({escape_line(event.reason)}):\n\n{quote(event.text)}"

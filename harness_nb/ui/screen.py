@@ -165,7 +165,7 @@ class Screen:
                 self._refusal = item.reason
                 self._add(Note(html.note_block("✗", "The finish is not accepted.", html.RED, item.reason, "why")))
             case ev.Nudged():
-                if item.text != self._refusal:
+                if not self._refusal or not item.text.endswith(self._refusal):
                     words = f"Told the model: {item.reason}."
                     self._add(Note(html.note_block("↪", words, html.GREY, item.text, "in full")))
             case ev.LimitReached() | ev.Warned():

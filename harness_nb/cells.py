@@ -1,0 +1,256 @@
+"""Tool calls as cells: run the source, pass its outputs through the firewall, make the result for the model.
+
+A cell that outlives its timeout goes on by itself: its task keeps reading what the kernel sends, so memory stays flat
+and nothing is lost while the model thinks; ``wait`` looks at it again. The loop uses ``Cells``; this module must not
+import a kernel library or IPython.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import replace
+
+from harness_nb import events as ev
+from harness_nb.outputs import Firewall, format_seconds, result_content
+from harness_nb.ports import ExecuteReply, Kernel, Output
+from harness_nb.types import Part, Status, TextPart, ToolCall
+from harness_nb.watch import Watch
+
+TICK = 0.1
+"""Seconds between two looks at a cell that runs."""
+
+MAIN = "python"
+"""The tool whose cells need the kernel for themselves; others can run beside one of them."""
+
+
+class Cell:
+    """A cell that has been sent to the kernel.
+
+    ``reply`` says how it stands; ``look`` holds what the model has not been told yet. Times are seconds of the clock.
+    """
+
+    def __init__(self, call: ToolCall, firewall: Firewall, started: float, beside: bool) -> None:
+        self.call = call
+        self.firewall = firewall
+        self.look = firewall
+        self.started = started
+        self.beside = beside
+        self.reply = ExecuteReply(status=Status.RUNNING)
+        self.watch: Watch | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the kernel has nothing more to say about it."""
+        return self.task is not None and self.task.done()
+
+    def start(self, kernel: Kernel, source: str, timeout: float | None) -> None:
+        """Send it, and read what comes in a task of its own."""
+        items = kernel.execute(source, timeout, beside=True) if self.beside else kernel.execute(source, timeout)
+        self.task = asyncio.ensure_future(self._read(items))
+
+    async def _read(self, items: AsyncGenerator[Output | ExecuteReply]) -> None:
+        async with aclosing(items):
+            async for item in items:
+                if isinstance(item, ExecuteReply):
+                    self.reply = item
+                    continue
+                self.firewall.feed(item)
+                if self.look is not self.firewall:
+                    self.look.feed(item)
+                if self.watch is not None:
+                    self.watch.feed(item)
+
+    async def tick(self) -> None:
+        """Wait for a moment, or until it has ended.
+
+        Raises:
+            KernelError: when no kernel could be started for it.
+        """
+        assert self.task is not None
+        await asyncio.wait({self.task}, timeout=TICK)
+        if self.task.done():
+            self.task.result()
+
+
+class Cells:
+    """The cells of a session.
+
+    ``firewall`` makes a fresh one for a call, ``clock`` gives seconds, ``inspect`` looks after each cell for what it
+    should not have done; what it says is told to the model and to the person.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        firewall: Callable[[ToolCall], Firewall],
+        clock: Callable[[], float],
+        inspect: Callable[[], str],
+    ) -> None:
+        self._kernel = kernel
+        self._firewall = firewall
+        self._clock = clock
+        self._inspect = inspect
+        self._open: dict[str, Cell] = {}
+        self._left: dict[str, Cell] = {}
+
+    def running(self) -> list[Cell]:
+        """Cells that were left running and have not ended."""
+        return [cell for cell in self._left.values() if not cell.ended]
+
+    def obstacle(self, call: ToolCall) -> str | None:
+        """Why a call cannot run now: two cells of the kernel's own thread never run at the same time."""
+        busy = [cell for cell in self.running() if not cell.beside]
+        if call.name != MAIN or not busy:
+            return None
+        about = f"call {busy[0].call.call_id} is still running, for {format_seconds(self._age(busy[0]))} now"
+        return f"Not run, the kernel is busy: {about}. Use wait to watch or stop it; bash and the file tools work."
+
+    def find(self, which: str) -> Cell | None:
+        """The cell of a call that was left running, by the call's id or ``last``."""
+        if which == "last" and self._left:
+            return list(self._left.values())[-1]
+        return self._left.get(which)
+
+    async def run(
+        self, call: ToolCall, source: str, *, timeout: float, keep: bool, images: bool
+    ) -> AsyncGenerator[ev.Event]:
+        """Run ``source`` for ``call``; events up to ``ResultAdded``.
+
+        Past ``timeout`` seconds the cell is left running if ``keep``, else the kernel stops it. ``images`` says whether
+        the model takes pictures.
+
+        Raises:
+            KernelError: when no kernel can be started.
+        """
+        beside = any(not cell.beside for cell in self.running())
+        cell = self._open[call.call_id] = Cell(call, self._firewall(call), self._clock(), beside)
+        yield ev.CellStarted(call_id=call.call_id, name=call.name, source=source)
+        cell.start(self._kernel, source, None if keep else timeout)
+        while not cell.ended and not (keep and self._age(cell) > timeout):
+            await cell.tick()
+            for output in cell.firewall.drain(self._clock()):
+                yield output
+        if cell.ended:
+            for event in self._finish(cell):
+                yield event
+        else:
+            self._left[call.call_id] = cell
+        async for event in self._report(cell, call, images):
+            yield event
+
+    async def wait(
+        self, call: ToolCall, cell: Cell, *, seconds: float, until: str | None, stop: bool, images: bool
+    ) -> AsyncGenerator[ev.Event]:
+        """Watch a cell that was left running; its new outputs go to it, the result to ``call``.
+
+        Returns when it ends, when ``until`` matches its output, on an anomaly, or after ``seconds``. ``stop``
+        interrupts it first.
+        """
+        began = self._clock()
+        cell.watch = Watch(until, began)
+        if stop and not cell.ended:
+            await self._stop(cell)
+        why = ""
+        while not cell.ended and not why:
+            await cell.tick()
+            for output in cell.firewall.drain(self._clock()):
+                yield output
+            why = cell.watch.reason(self._clock()) if not stop else ""
+            if not why and self._clock() - began >= seconds:
+                why = f"the {format_seconds(seconds)} are over"
+        cell.watch = None
+        if cell.ended:
+            for event in self._finish(cell):
+                yield event
+        async for event in self._report(cell, call, images, why):
+            yield event
+
+    async def catch_up(self) -> AsyncGenerator[ev.Event]:
+        """What has come of cells that were left running, while something else happened."""
+        for cell in list(self._left.values()):
+            for output in cell.firewall.drain(self._clock()):
+                yield output
+            if cell.ended and cell.call.call_id in self._open:
+                for event in self._finish(cell):
+                    yield event
+                yield ev.Nudged(
+                    reason="a call has ended",
+                    text=f"Call {cell.call.call_id} ({cell.call.name}) has ended; wait(call) gives its last output.",
+                )
+
+    async def end_all(self) -> AsyncGenerator[ev.Event]:
+        """Stop every cell that still runs, and complete its record."""
+        for cell in list(self._open.values()):
+            if not cell.ended:
+                await self._stop(cell)
+                await _settled(cell)
+            for event in self._finish(cell):
+                yield event
+        self._left.clear()
+
+    async def _stop(self, cell: Cell) -> None:
+        """Interrupt a cell: by its kernel, or, for one that runs beside another, by ending its task."""
+        assert cell.task is not None
+        if cell.beside:
+            cell.task.cancel()
+            cell.reply = ExecuteReply(status=Status.INTERRUPTED)
+            await _settled(cell)
+        else:
+            await self._kernel.interrupt()
+
+    def _finish(self, cell: Cell) -> list[ev.Event]:
+        """The last events of a cell that has ended."""
+        call_id, name, firewall = cell.call.call_id, cell.call.name, cell.firewall
+        if self._open.pop(call_id, None) is None:
+            return []
+        reply = cell.reply
+        if reply.status is Status.RUNNING:
+            reply = cell.reply = replace(reply, status=Status.UNKNOWN)
+        return [
+            *firewall.close(self._clock()),
+            ev.CellFinished(
+                call_id=call_id,
+                name=name,
+                status=reply.status,
+                execution_count=reply.execution_count,
+                elapsed=self._age(cell),
+            ),
+        ]
+
+    async def _report(self, cell: Cell, call: ToolCall, images: bool, why: str = "") -> AsyncGenerator[ev.Event]:
+        """The result for ``call``: what the model has not been told about ``cell`` yet."""
+        reply, look = cell.reply, cell.look
+        if not cell.ended:
+            told = f"call id {cell.call.call_id}, use wait to watch or stop it"
+            reply = replace(reply, detail=f"{why}; {told}" if why else told)
+        elif why:
+            reply = replace(reply, detail="; ".join(filter(None, (reply.detail, why))))
+        if look is not cell.firewall:
+            look.close(self._clock())
+        content: tuple[Part, ...] = result_content(reply, look, self._age(cell), images)
+        if cell.ended:
+            self._left.pop(cell.call.call_id, None)
+        else:
+            cell.look = Firewall(call.call_id, call.name)
+        if note := await asyncio.to_thread(self._inspect):
+            content = (*content, TextPart(text=f"\n[{note}]"))
+            yield ev.Warned(text=note)
+        call_id, name = cell.call.call_id, cell.call.name
+        if (whole := cell.firewall.offloaded) and cell.ended:
+            path, size, lines = whole.path, whole.bytes, whole.lines
+            yield ev.ContextOffloaded(call_id=call_id, name=name, path=path, bytes=size, lines=lines)
+        yield ev.ResultAdded(call_id=call.call_id, name=call.name, status=reply.status, content=content)
+
+    def _age(self, cell: Cell) -> float:
+        return self._clock() - cell.started
+
+
+async def _settled(cell: Cell) -> None:
+    """Wait until the task of a cell that is being stopped has ended, whatever it raises."""
+    assert cell.task is not None
+    await asyncio.wait({cell.task})
+    with suppress(asyncio.CancelledError, Exception):
+        cell.task.result()

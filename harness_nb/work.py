@@ -1,0 +1,32 @@
+"""What the loop works with. The session puts it together; it imports the ports and the pure layers only."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+
+from harness_nb import events as ev
+from harness_nb.cells import Cells
+from harness_nb.policy import Rule
+from harness_nb.ports import Approver, Delta, Model, ModelSettings
+from harness_nb.toolset import Toolset
+from harness_nb.types import Limits
+
+Item = ev.Event | Delta
+"""What the loop yields: events for everyone, deltas for the screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The parts of one prompt's work. ``clock`` gives seconds and only ever goes forward."""
+
+    system: str
+    model: Model
+    cells: Cells
+    tools: Toolset
+    rules: Sequence[Rule]
+    approver: Approver
+    gate: Callable[[], AsyncGenerator[ev.CheckFinished]]
+    clock: Callable[[], float]
+    limits: Limits
+    settings: ModelSettings
