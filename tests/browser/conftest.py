@@ -29,6 +29,7 @@ ARGUMENTS = [
 @pytest.fixture(scope="session")
 def chromium() -> str:
     if CHROMIUM is None:
+        assert not os.environ.get("CI"), "the browser tests must run in CI; install chromium"
         pytest.skip("no Chromium; set HARNESS_NB_CHROMIUM to its path")
     return CHROMIUM
 
