@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 from harness_nb.errors import KernelError
+from harness_nb.kernel.companions import Companions
 from harness_nb.kernel.environment import kernel_environment
 from harness_nb.kernel.run import Run
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
@@ -50,6 +52,7 @@ class ToolKernel:
     ) -> None:
         self.name = name
         self._command = resolve_kernel(name)
+        self._extra = environment
         self._environment = kernel_environment(os.environ, environment)
         self._directory = directory
         self._setup = setup
@@ -59,6 +62,19 @@ class ToolKernel:
         self._turn = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._closed = False
+        self._companions = Companions(self._make_companion)
+
+    def _make_companion(self) -> ToolKernel:
+        if self._closed:
+            raise KernelError("the tool kernel is closed")
+        return ToolKernel(
+            name=self.name, directory=self._directory, setup=self._setup, environment=self._extra, grace=self._grace
+        )
+
+    @property
+    def busy(self) -> bool:
+        """Whether a cell is running or waiting for its turn; those beside it do not count."""
+        return self._turn.locked()
 
     @property
     def python(self) -> str:
@@ -113,7 +129,15 @@ class ToolKernel:
     async def execute(
         self, source: str, timeout: float | None = None, *, beside: bool = False
     ) -> AsyncGenerator[Output | ExecuteReply]:
-        """Run ``source`` as one cell; see ``ports.Kernel``. A second call waits until the first has ended."""
+        """Run ``source`` as one cell; see ``ports.Kernel``. A second call waits until the first has ended.
+
+        A cell ``beside`` runs in a process of its own: it shares the workspace with the others, not their names.
+        """
+        if beside:
+            async with aclosing(self._companions.execute(source, timeout)) as items:
+                async for item in items:
+                    yield item
+            return
         async with self._turn:
             unseen = self._unseen_death()
             await self.start()
@@ -181,16 +205,16 @@ class ToolKernel:
             self._run.stop("interrupt")
 
     async def restart(self) -> None:
-        """Kill the kernel with all its children and start a fresh one; a running cell ends as interrupted."""
+        """Kill the kernel with all its children and start a fresh one; running cells end as interrupted or died."""
         if self._run is not None:
             self._run.restarting = True
-        await self._end()
+        await asyncio.gather(self._end(), self._companions.aclose())
         await self.start()
 
     async def aclose(self) -> None:
         """End the kernel and all its children. Harmless when repeated."""
         self._closed = True
-        await self._end(politely=self._run is None)
+        await asyncio.gather(self._end(politely=self._run is None), self._companions.aclose())
 
     async def _end(self, *, politely: bool = False) -> None:
         started, self._started = self._started, None

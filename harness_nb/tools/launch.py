@@ -13,12 +13,14 @@ import importlib.util
 import os
 import signal
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PR_SET_PDEATHSIG = 1
+CLOSE_SECONDS = 0.5
 
 
 class OwnTools(importlib.abc.MetaPathFinder):
@@ -92,6 +94,12 @@ def launch() -> None:
             explain_crashes()
             for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
                 os.environ.pop(name, None)
+
+        def close(self) -> None:
+            """Close the sockets, but not for ever: now and then threads of ipykernel 7.4 wait for each other."""
+            closing = threading.Thread(target=super().close, daemon=True)
+            closing.start()
+            closing.join(CLOSE_SECONDS)
 
     ToolKernelApp.launch_instance()
 
