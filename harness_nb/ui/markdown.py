@@ -12,6 +12,9 @@ import re
 WORD_JOINER = "\u2060"
 """Invisible, and enough to make ``<`` begin no tag, inside code as well as outside."""
 
+PIECE_LENGTH = 3000
+"""Characters after which a long text may be parted: a front-end renders a display anew whenever it grows."""
+
 _FENCE_LIKE = re.compile(r"[\s>*+\-\d.)]*(?:`{3}|~{3})")
 _OPENING = re.compile(r"(`{3,}|~{3,})[^`]*")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!https?://[^\s<>\"']*>)")
@@ -51,3 +54,32 @@ def _code_lines(lines: list[str]) -> tuple[set[int], str]:
         else:
             return set(), ""
     return code, fence
+
+
+def pieces(text: str) -> list[str]:
+    """A long text in pieces that look the same when they are shown one below the other.
+
+    They part only at a blank line before a heading or a paragraph, outside of fences and formulas, and where they part
+    does not change when text is added at the end.
+    """
+    parted: list[str] = []
+    piece: list[str] = []
+    fence, formula, length = "", False, 0
+    for line in text.split("\n"):
+        may_part = length >= PIECE_LENGTH and not fence and not formula and not piece[-1].strip()
+        if may_part and (line[:1].isalpha() or line[:1] == "#"):
+            parted.append("\n".join(piece))
+            piece, length = [], 0
+        piece.append(line)
+        length += len(line) + 1
+        fence = _fence_after(line.strip(), fence)
+        formula ^= line.count("$$") % 2 == 1
+    return [*parted, "\n".join(piece)]
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """The fence that is open behind a line, if ``fence`` was before it."""
+    if fence:
+        return "" if line.startswith(fence) and set(line) == {fence[0]} else fence
+    match = _OPENING.match(line)
+    return match[1] if match else ""

@@ -10,7 +10,7 @@ from harness_nb.types import JsonObject, Status, TextPart
 from harness_nb.ui import html
 from harness_nb.ui.html import CallState
 from harness_nb.ui.last_line import duration
-from harness_nb.ui.markdown import inert_markdown
+from harness_nb.ui.markdown import inert_markdown, pieces
 from harness_nb.ui.publish import Bundle
 from harness_nb.ui.relay import relay
 from harness_nb.ui.source import call_title
@@ -111,8 +111,9 @@ class Reply:
         if self._reasoning.strip():
             count = len(self._reasoning.split())
             shown.append(html.note_block("✻", "Reasoning", html.GREY, self._reasoning, f"{count:,} words"))
-        if self._text.strip():
-            shown.append(Bundle({"text/markdown": inert_markdown(self._text), "text/plain": self._text}))
+        for piece in pieces(self._text):
+            if piece.strip():
+                shown.append(Bundle({"text/markdown": inert_markdown(piece), "text/plain": piece}))
         return shown
 
 
