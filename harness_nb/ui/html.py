@@ -64,9 +64,13 @@ def call_block(name: str, title: str, source: str, state: CallState, note: str =
     return Bundle({"text/html": _framed(body, state.colour), "text/plain": "\n".join(plain)})
 
 
-def note_block(sign: str, text: str, colour: str, detail: str = "", summary: str = "") -> Bundle:
+def note_block(
+    sign: str, text: str, colour: str, detail: str = "", summary: str = "", link: Link | None = None
+) -> Bundle:
     """One line that the harness says, with ``detail`` folded below it."""
     line = f'<span style="color:{colour}">{html.escape(sign)}</span> {html.escape(text)}'
+    if link:
+        line, text = f"{line} {link.html}", f"{text} {link.label}"
     if detail:
         aside = f' <span style="opacity:.7">{html.escape(summary)}</span>' if summary else ""
         line = (

@@ -19,6 +19,9 @@ SHOWN_LINES = 30
 TAIL_LINES = 8
 """Lines at the end of folded text that stay in view."""
 
+_LEFT_OUT = re.compile(r"… .* left out.* …")
+"""The line that the firewall puts where it has left something out."""
+
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -42,14 +45,13 @@ def _text(text: str, name: str, running: bool, look: bool) -> Bundle | None:
     lines = text.rstrip("\n").split("\n")
     if len(lines) <= SHOWN_LINES:
         return _plain("\n".join(lines), name)
-    tail = lines[-TAIL_LINES:]
+    whole = not any(_LEFT_OUT.fullmatch(line) for line in lines)
     if running:
-        hidden = len(lines) - SHOWN_LINES + 1
-        return _plain("\n".join([f"… {hidden:,} lines above", *lines[-SHOWN_LINES + 1 :]]), name)
-    clean = _TERMINAL_CODE.sub("", "\n".join(lines))
-    return folded_text(
-        clean, f"{len(lines):,} lines of output", "" if look else _TERMINAL_CODE.sub("", "\n".join(tail))
-    )
+        count = f"{len(lines) - SHOWN_LINES + 1:,} " if whole else ""
+        return _plain("\n".join([f"… {count}earlier lines", *lines[-SHOWN_LINES + 1 :]]), name)
+    clean = [_TERMINAL_CODE.sub("", line) for line in lines]
+    summary = f"{len(lines):,} lines of output" if whole else f"the first and last {len(lines) - 1:,} lines of output"
+    return folded_text("\n".join(clean), summary, "" if look else "\n".join(clean[-TAIL_LINES:]))
 
 
 def _plain(text: str, name: str) -> Bundle:

@@ -8,12 +8,14 @@ stands. It must not import IPython or a kernel library.
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, assert_never
 
 from harness_nb import events as ev
 from harness_nb.budget import add_usage
+from harness_nb.outputs import format_bytes
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import Usage
 from harness_nb.ui import html
@@ -174,13 +176,18 @@ class Screen:
                 steps = [(str(step.get("status", "")), str(step.get("step", step))) for step in item.steps]
                 self._add(Note(html.checklist(steps)))
             case ev.ContextOffloaded():
-                words = f"{item.lines:,} lines ({item.bytes:,} bytes) of {item.name} in full: {item.path}"
-                self._add(Note(html.note_block("▤", words, html.GREY)))
+                words = f"{item.lines:,} lines ({format_bytes(item.bytes)}) in full:"
+                self._add(Note(html.note_block("▤", words, html.GREY, link=self._link_to(item.path))))
             case ev.ContextCompacted():
                 words = f"{item.dropped} earlier messages were summarised."
                 self._add(Note(html.note_block("▤", words, html.GREY, item.summary, "summary")))
             case _:
                 assert_never(item)
+
+    def _link_to(self, path: str) -> Link:
+        """A link to a file of the workspace, which is two folders above the session notebook."""
+        workspace = posixpath.dirname(posixpath.dirname(self.link.path)) if self.link else ""
+        return Link(posixpath.join(workspace, path), path)
 
     def _add(self, section: S) -> S:
         self._sections.append(section)

@@ -137,7 +137,7 @@ def test_long_text_shows_its_end_while_it_runs_and_is_folded_then() -> None:
     assert running is not None
     lines = str(running.data["text/plain"]).splitlines()
     assert len(lines) == SHOWN_LINES
-    assert lines[0] == "… 71 lines above"
+    assert lines[0] == "… 71 earlier lines"
     assert "line 72" in lines[1]
     over = relay(stream(text), running=False)
     assert over is not None
@@ -148,6 +148,14 @@ def test_long_text_shows_its_end_while_it_runs_and_is_folded_then() -> None:
     assert str(over.data["text/plain"]).count("\n") == 99
     looked = relay(stream(text), running=False, look=True)
     assert looked is not None and str(looked.data["text/html"]).count("line 99\n") == 1
+
+
+def test_lines_that_the_firewall_left_out_are_not_counted() -> None:
+    lines = [f"line {number}" for number in range(50)]
+    text = "\n".join([*lines[:25], "… 9,950 lines (1.2 MB) left out; whole output: outputs/c1.txt …", *lines[25:]])
+    over, running = relay(stream(text), running=False), relay(stream(text), running=True)
+    assert over is not None and "the first and last 50 lines of output" in str(over.data["text/html"])
+    assert running is not None and str(running.data["text/plain"]).startswith("… earlier lines\n")
 
 
 def test_an_error_becomes_text_and_a_result_a_display() -> None:

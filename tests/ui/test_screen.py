@@ -166,7 +166,8 @@ def test_checks_refusals_nudges_and_warnings_are_one_line_each() -> None:
     assert cell.text.count("The check failed") == 1
     assert "↪ Told the model: turns are running out." in cell.text
     assert "⚠ The price is unknown." in cell.text
-    assert "harness_sessions/s/outputs/c1.txt" in cell.text
+    assert "▤ 3 lines (9 B) in full: harness_sessions/s/outputs/c1.txt" in cell.text
+    assert 'href="harness_sessions/s/outputs/c1.txt"' in "".join(str(each.data.get("text/html")) for each in cell.shown)
     assert "☑ look\n☐ train" in cell.text
 
 
