@@ -28,6 +28,7 @@ S = TypeVar("S", bound=Section)
 
 FINISH = "finish"
 SETUP = "setup"
+WAIT = "wait"
 
 ModelItem = TextDelta | ReasoningDelta | Withdrawn | ev.ModelRequested | ev.ModelReplied
 CallItem = (
@@ -150,6 +151,8 @@ class Screen:
         call.apply(item)
         self._asking = isinstance(item, ev.ApprovalAsked)
         match item:
+            case ev.CallDecided() if item.name == WAIT:
+                self._do("watching a call that runs")
             case ev.CellStarted():
                 self._do("starting the tool kernel" if item.name == SETUP else f"running {item.name}")
             case _:

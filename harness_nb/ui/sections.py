@@ -123,6 +123,8 @@ class Call:
     def __init__(self, name: str, quiet: bool = False) -> None:
         self.over = False
         self._name = name
+        self._watches = name == "wait"
+        self._started = False
         self._quiet = quiet
         self._title = ""
         self._source = ""
@@ -139,6 +141,7 @@ class Call:
             case ev.CallDecided():
                 self._title = call_title(event.name, event.call.arguments)
                 self._source = event.source
+                self._state = _BUSY if self._watches else _DECIDED
                 self._note = event.decision.reason if event.decision.verdict == "deny" else ""
             case ev.ApprovalAsked():
                 self._state, self._asked_for = _ASKED, event.decision.reason
@@ -146,16 +149,14 @@ class Call:
             case ev.ApprovalAnswered():
                 self._answer(event)
             case ev.CellStarted():
-                self._source, self._state = event.source, _BUSY
+                self._source, self._state, self._started = event.source, _BUSY, True
             case ev.CellOutput():
                 apply_output(self._outputs, event)
             case ev.CellFinished():
                 self._finish(event.status, event.elapsed)
             case ev.ResultAdded():
                 if not self.over:
-                    self._finish(event.status)
-                    words = " ".join(part.text for part in event.content if isinstance(part, TextPart))
-                    self._note = self._note or ("" if self._question else words)
+                    self._take_result(event)
         self._shown = None
 
     def stop(self) -> None:
@@ -167,7 +168,7 @@ class Call:
     def bundles(self) -> list[Bundle]:
         """The block and the outputs."""
         if self._shown is None:
-            self._shown = [] if self._quiet and self._state.colour != html.RED else self._render()
+            self._shown = [] if self._quiet and (not self.over or self._state.colour == html.GREEN) else self._render()
         return self._shown
 
     def _answer(self, event: ev.ApprovalAnswered) -> None:
@@ -177,6 +178,14 @@ class Call:
             self._question = html.note_block("✓", f"Allowed by {approval.by}: {self._asked_for}", html.GREY)
         else:
             self._question = html.note_block("⊘", approval.reason or f"Not allowed by {approval.by}", html.AMBER)
+
+    def _take_result(self, event: ev.ResultAdded) -> None:
+        """Nothing was run, or the cell goes on by itself and more may come."""
+        self._finish(event.status)
+        if self._started and event.status is Status.RUNNING:
+            self.over = False
+        elif event.status in (Status.DENIED, Status.ERROR) and not (self._note or self._question or self._watches):
+            self._note = " ".join(part.text for part in event.content if isinstance(part, TextPart))
 
     def _finish(self, status: Status, elapsed: float | None = None) -> None:
         self.over = True

@@ -55,6 +55,10 @@ def call_title(name: str, arguments: Mapping[str, Any]) -> str:
             title = f"{path} ({'+' if arguments.get('append') else ''}{lines} line{'s' if lines > 1 else ''})"
         case "search_files":
             title = f"{arguments.get('pattern', '')} in {path or '.'}"
+        case "wait":
+            until = f" until {arguments['until']!r}" if arguments.get("until") else ""
+            most = f", at most {arguments['seconds']:g} s" if arguments.get("seconds") else ""
+            title = f"{'stop ' if arguments.get('stop') else ''}{arguments.get('call', 'last')}{until}{most}"
         case "list_files":
             title = " ".join([path or ".", *([str(arguments["pattern"])] if arguments.get("pattern") else [])])
         case "read_file":

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.browser
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([3, 2, 1])\nplt.title('loss')\nplt.show()"
+HARM = "<img src=x onerror='window.harm = 1'>"
 SLEEP = "import time\nprint('asleep', flush=True)\ntime.sleep(300)"
 
 OUTPUT = "[...document.querySelectorAll('.jp-OutputArea-output')].map(e => e.innerText).join('\\n')"
@@ -38,6 +39,8 @@ def check_finished_cell(page: Page) -> None:
     assert "✓" in summary.inner_text()
     image = page.locator(".jp-OutputArea-output img")
     assert image.count() == 1
+    assert HARM in page.locator(".jp-OutputArea-output", has_text="the curve falls").inner_text().replace("\u2060", "")
+    assert page.evaluate("window.harm") is None
     assert image.evaluate("image => image.naturalWidth") > 100
 
 
@@ -49,7 +52,7 @@ def test_a_task_is_seen_live_and_after_a_reload_and_links_its_session(lab: Lab, 
             "delay": 0.15,
             "calls": [{"name": "python", "arguments": {"code": code}}],
         },
-        {"text": "So the curve falls."},
+        {"text": f"So the curve falls. {HARM}"},
     ]
     lab.write("task", script, "%load_ext harness_nb", "%%agent --model scripted:task.json\nDraw the {loss} for $5")
     lab.open(page, "task")

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from ui_cells import Cell, Clock, decided, finished, output, replied, result, shown, started
+from ui_cells import ALLOW, Cell, Clock, decided, finished, output, replied, result, shown, started
 
 from harness_nb import events as ev
 from harness_nb.ports import ReasoningDelta, TextDelta, Withdrawn
-from harness_nb.types import Approval, Decision, Status, Usage
+from harness_nb.types import Approval, Decision, Status, ToolCall, Usage, text_content
 from harness_nb.ui.publish import Canvas
 from harness_nb.ui.screen import Screen
 
@@ -117,7 +117,7 @@ def test_late_output_of_an_earlier_call_stands_below_that_call() -> None:
         decided("x"),
         started("x"),
         output("early\n"),
-        finished(Status.RUNNING),
+        result(Status.RUNNING, "early"),
         ev.CellStarted(**other, source="%%bash\nls"),
         ev.CellFinished(**other, status=Status.OK),
         output("late\n", "stderr"),
@@ -125,6 +125,18 @@ def test_late_output_of_an_earlier_call_stands_below_that_call() -> None:
     cell = shown(items, every=True)
     assert cell.text.index("early") < cell.text.index("late") < cell.text.index("[bash]")
     assert "▶ still running" in cell.text
+    watch = ToolCall(call_id="c3", name="wait", arguments={"call": "c1", "until": "acc", "seconds": 60})
+    items += [
+        ev.CallDecided(call_id="c3", name="wait", call=watch, source="", decision=ALLOW),
+        output("last\n"),
+        finished(Status.ERROR),
+        ev.ResultAdded(call_id="c3", name="wait", status=Status.ERROR, content=text_content("last\nTraceback")),
+    ]
+    cell = shown(items, every=True)
+    assert cell.text.index("late") < cell.text.index("last") < cell.text.index("[bash]")
+    assert "(✗ error · 1.2 s)" in cell.text and "still running" not in cell.text
+    assert "[wait] c1 until 'acc', at most 60 s  (✗ error)" in cell.text
+    assert "Traceback" not in cell.text
 
 
 def test_a_denied_call_says_why() -> None:
