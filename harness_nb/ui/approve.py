@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from harness_nb.approval import DenyApprover, read_answer
@@ -50,12 +53,30 @@ class CellApprover:
             if not question.open:
                 continue
             try:
-                question.settle(read_answer(read(question.text)))
+                with _interruptible():
+                    answer = read(question.text)
+                question.settle(read_answer(answer))
             except EOFError:
                 question.settle(Approval(approved=False, reason="the question could not be asked", by="nobody"))
             except BaseException:
                 question.settle(Approval(approved=False, reason="the person interrupted"))
                 raise
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """An interrupt raises ``KeyboardInterrupt`` here.
+
+    While a cell is awaited, ipykernel's handler only tells the event loop, which does not turn during ``input()``.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Question:

@@ -37,9 +37,23 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             manager.shutdown_kernel()
 
 
+def ask(client: Any, code: str) -> tuple[str, str]:
+    """Execute a cell as a front-end with a person does, and return its message id and the question that it asks."""
+    content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": True}
+    message = client.session.msg("execute_request", content, metadata={"cellId": "cell"})
+    client.shell_channel.send(message)
+    return message["header"]["msg_id"], client.get_stdin_msg(timeout=60)["content"]["prompt"]
+
+
 def execute(client: Any, code: str, interrupt_at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
     """The reply to a cell, and what its displays show, by display id; interrupted when that text has been shown."""
-    message, shown, interrupted = client.execute(code), {}, False
+    return finish(client, client.execute(code, allow_stdin=False), interrupt_at)
+
+
+def finish(client: Any, message: str, interrupt_at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
+    """As ``execute``, for a cell that has been sent."""
+    shown: dict[str, str] = {}
+    interrupted = False
     while True:
         got = client.get_iopub_msg(timeout=60)
         content = got["content"]
@@ -77,6 +91,34 @@ def test_an_interrupt_stops_the_work_completes_the_record_and_the_next_cell_goes
     assert reply["status"] == "ok"
     assert list(shown.values())[-1].startswith("✓ finished")
     assert len(list(Path("harness_sessions").glob("*.ipynb"))) == 1
+
+
+DANGEROUS = [
+    {"calls": [{"name": "bash", "arguments": {"command": "rm -rf build && echo gone"}}]},
+    {"text": "So be it."},
+]
+
+
+@pytest.mark.parametrize(("answer", "expected"), [("y", "gone"), ("n keep it", "a person said no: keep it")])
+def test_a_person_is_asked_in_the_cell(client: Any, answer: str, expected: str) -> None:
+    Path("script.json").write_text(json.dumps(DANGEROUS))
+    message, question = ask(client, "%%agent --model scripted:script.json\nClean up")
+    assert question.startswith("Run this bash cell?")
+    client.input(answer)
+    reply, shown = finish(client, message)
+    assert reply["status"] == "ok"
+    assert any(expected in text for text in shown.values())
+    assert list(shown.values())[-1].startswith("✓ finished")
+
+
+def test_an_interrupt_gets_through_while_a_question_is_open(client: Any) -> None:
+    Path("script.json").write_text(json.dumps(DANGEROUS))
+    message, _ = ask(client, "%%agent --model scripted:script.json\nClean up")
+    client.manager.interrupt_kernel()
+    reply, shown = finish(client, message)
+    assert reply["ename"] == "KeyboardInterrupt"
+    assert list(shown.values())[-1].startswith("■ interrupted")
+    assert execute(client, "1 + 1")[0]["status"] == "ok"
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks into /proc")
