@@ -7,6 +7,7 @@ ships.
 from __future__ import annotations
 
 import asyncio
+import getpass
 import sys
 from collections.abc import Iterable
 from typing import TextIO
@@ -24,12 +25,17 @@ class DenyApprover:
         """Deny, with the reason of the decision."""
         return Approval(approved=False, reason=f"{decision.reason} ({self._why})", by="nobody")
 
+    async def answer(self, question: str, *, secret: bool) -> str | None:
+        """Nobody answers."""
+        return None
+
 
 class FixedApprover:
-    """Gives the answers it was made with, in order; then denies. Keeps what it was asked in ``asked``."""
+    """Gives the answers and lines it was made with, in order; then denies. Keeps what it was asked in ``asked``."""
 
-    def __init__(self, answers: Iterable[Approval]) -> None:
+    def __init__(self, answers: Iterable[Approval] = (), lines: Iterable[str] = ()) -> None:
         self._answers = list(answers)
+        self._lines = list(lines)
         self.asked: list[ToolCall] = []
 
     async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
@@ -52,6 +58,20 @@ class TerminalApprover:
         if not self._source.isatty():
             return await DenyApprover("no terminal to ask at").ask(call, source, decision)
         return await asyncio.to_thread(self._ask, call, source, decision)
+
+    async def answer(self, question: str, *, secret: bool) -> str | None:
+        """Put the question of tool code to the person, and read a line (unseen if ``secret``)."""
+        if not self._source.isatty():
+            return None
+        return await asyncio.to_thread(self._read_line, question, secret)
+
+    def _read_line(self, question: str, secret: bool) -> str:
+        self._screen.write("\nThe running code asks:\n")
+        if secret:
+            return getpass.getpass(question)
+        self._screen.write(question)
+        self._screen.flush()
+        return self._source.readline().rstrip("\n")
 
     def _ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
         self._screen.write(f"\n{call.name} asks for your approval: {decision.reason}\n\n{source}\n\n")

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from harness_nb import events as ev
 from harness_nb.context import words
 from harness_nb.policy import decide
-from harness_nb.toolset import DEFAULT_TIMEOUT, WAIT
+from harness_nb.toolset import DEFAULT_TIMEOUT, REBUILD, WAIT
 from harness_nb.types import Decision, Status, ToolCall, text_content
 from harness_nb.watch import pattern_problem
 from harness_nb.work import Item, Work
@@ -49,7 +49,9 @@ async def _run(work: Work, call: ToolCall, source: str) -> AsyncGenerator[ev.Eve
     if problem:
         yield result_of(call, Status.ERROR, problem)
         return
-    if cell is not None:
+    if call.name == REBUILD:
+        events = work.cells.rebuild(call)
+    elif cell is not None:
         seconds, until, stop = arguments["seconds"], arguments["until"], arguments["stop"]
         events = work.cells.wait(call, cell, seconds=seconds, until=until, stop=stop, images=images)
     else:

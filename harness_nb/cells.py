@@ -8,14 +8,16 @@ import a kernel library or IPython.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from harness_nb import events as ev
+from harness_nb.context import words
 from harness_nb.outputs import Firewall, format_seconds, result_content
 from harness_nb.ports import ExecuteReply, Kernel, Output
-from harness_nb.types import Part, Status, TextPart, ToolCall
+from harness_nb.toolset import REBUILD
+from harness_nb.types import Part, Status, TextPart, ToolCall, text_content
 from harness_nb.watch import Watch
 
 TICK = 0.1
@@ -31,8 +33,9 @@ class Cell:
     ``reply`` says how it stands; ``look`` holds what the model has not been told yet. Times are seconds of the clock.
     """
 
-    def __init__(self, call: ToolCall, firewall: Firewall, started: float, beside: bool) -> None:
+    def __init__(self, call: ToolCall, source: str, firewall: Firewall, started: float, beside: bool) -> None:
         self.call = call
+        self.source = source
         self.firewall = firewall
         self.look = firewall
         self.started = started
@@ -46,10 +49,9 @@ class Cell:
         """Whether the kernel has nothing more to say about it."""
         return self.task is not None and self.task.done()
 
-    def start(self, kernel: Kernel, source: str, timeout: float | None) -> None:
+    def start(self, kernel: Kernel, timeout: float | None) -> None:
         """Send it, and read what comes in a task of its own."""
-        items = kernel.execute(source, timeout, beside=True) if self.beside else kernel.execute(source, timeout)
-        self.task = asyncio.ensure_future(self._read(items))
+        self.task = asyncio.ensure_future(self._read(kernel.execute(self.source, timeout, beside=self.beside)))
 
     async def _read(self, items: AsyncGenerator[Output | ExecuteReply]) -> None:
         async with aclosing(items):
@@ -95,6 +97,16 @@ class Cells:
         self._inspect = inspect
         self._open: dict[str, Cell] = {}
         self._left: dict[str, Cell] = {}
+        self._steps: list[str] = []
+
+    def remember(self, events: Iterable[ev.Event]) -> None:
+        """Take over the steps of a recorded session, so that ``rebuild`` can take them again."""
+        sources: dict[str, str] = {}
+        for event in events:
+            if isinstance(event, ev.CellStarted) and event.name == MAIN:
+                sources[event.call_id] = event.source
+            elif isinstance(event, ev.CellFinished) and event.status is Status.OK and event.call_id in sources:
+                self._steps.append(sources.pop(event.call_id))
 
     def running(self) -> list[Cell]:
         """Cells that were left running and have not ended."""
@@ -103,7 +115,7 @@ class Cells:
     def obstacle(self, call: ToolCall) -> str | None:
         """Why a call cannot run now: two cells of the kernel's own thread never run at the same time."""
         busy = [cell for cell in self.running() if not cell.beside]
-        if call.name != MAIN or not busy:
+        if call.name not in (MAIN, REBUILD) or not busy:
             return None
         about = f"call {busy[0].call.call_id} is still running, for {format_seconds(self._age(busy[0]))} now"
         return f"Not run, the kernel is busy: {about}. Use wait to watch or stop it; bash and the file tools work."
@@ -126,9 +138,9 @@ class Cells:
             KernelError: when no kernel can be started.
         """
         beside = any(not cell.beside for cell in self.running())
-        cell = self._open[call.call_id] = Cell(call, self._firewall(call), self._clock(), beside)
+        cell = self._open[call.call_id] = Cell(call, source, self._firewall(call), self._clock(), beside)
         yield ev.CellStarted(call_id=call.call_id, name=call.name, source=source)
-        cell.start(self._kernel, source, None if keep else timeout)
+        cell.start(self._kernel, None if keep else timeout)
         while not cell.ended and not (keep and self._age(cell) > timeout):
             await cell.tick()
             for output in cell.firewall.drain(self._clock()):
@@ -167,6 +179,24 @@ class Cells:
                 yield event
         async for event in self._report(cell, call, images, why):
             yield event
+
+    async def rebuild(self, call: ToolCall) -> AsyncGenerator[ev.Event]:
+        """Take the python steps that ended well again, in order, to get their names back; stops at one that fails.
+
+        What they print and show is in the record already and is passed over.
+        """
+        began, done = self._clock(), 0
+        reply = ExecuteReply(status=Status.OK)
+        for source in self._steps:
+            async with aclosing(self._kernel.execute(source)) as items:
+                async for item in items:
+                    reply = item if isinstance(item, ExecuteReply) else reply
+            if reply.status is not Status.OK:
+                break
+            done += 1
+        took = format_seconds(self._clock() - began)
+        text = words.rebuilt(done, self._steps, took, reply)
+        yield ev.ResultAdded(call_id=call.call_id, name=call.name, status=reply.status, content=text_content(text))
 
     async def catch_up(self) -> AsyncGenerator[ev.Event]:
         """What has come of cells that were left running, while something else happened."""
@@ -207,6 +237,8 @@ class Cells:
         if self._open.pop(call_id, None) is None:
             return []
         reply = cell.reply
+        if reply.status is Status.OK and name == MAIN:
+            self._steps.append(cell.source)
         if reply.status is Status.RUNNING:
             reply = cell.reply = replace(reply, status=Status.UNKNOWN)
         return [
@@ -217,6 +249,7 @@ class Cells:
                 status=reply.status,
                 execution_count=reply.execution_count,
                 elapsed=self._age(cell),
+                names=reply.extra.get("names"),
             ),
         ]
 

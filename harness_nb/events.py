@@ -123,7 +123,11 @@ class CellOutput(EventBase):
 
 
 class CellFinished(EventBase):
-    """The cell has ended, or is left running. ``elapsed`` is in seconds."""
+    """The cell has ended. ``elapsed`` is in seconds.
+
+    ``names`` is the manifest of the kernel's namespace after it, latest first: rows of ``name``, ``type``, ``size`` (a
+    text such as ``1000 x 5 float64``) and ``cell`` (the execution count that made it). ``None`` where it is not known.
+    """
 
     type: Literal["cell_finished"] = "cell_finished"
     call_id: str
@@ -131,6 +135,7 @@ class CellFinished(EventBase):
     status: Status
     execution_count: int | None = None
     elapsed: float = 0.0
+    names: tuple[JsonObject, ...] | None = None
 
 
 class ResultAdded(EventBase):

@@ -138,8 +138,15 @@ class Kernel(Protocol):
 
 
 class Approver(Protocol):
-    """Whoever answers when a policy says "ask"."""
+    """Whoever answers: when a policy says "ask", and when tool code calls ``input()``."""
 
     async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
         """Return the answer. Where nobody can answer it returns a denial at once; it never waits in vain."""
+        ...
+
+    async def answer(self, question: str, *, secret: bool) -> str | None:
+        """A line of text for ``input(question)``, or ``getpass`` if ``secret``, in tool code.
+
+        ``None``, at once, where nobody can answer.
+        """
         ...

@@ -263,6 +263,7 @@ class Session:
 
     def _fold_past(self, events: list[ev.Event]) -> None:
         """Take up a recorded session where it stopped."""
+        self._cells.remember(events)
         for event in events:
             self._conversation.apply(event)
             self._notebook.apply(event)

@@ -25,6 +25,7 @@ MAX_TIMEOUT = 3600.0
 
 FINISH = "finish"
 WAIT = "wait"
+REBUILD = "rebuild"
 
 Timeout = Annotated[
     float,
@@ -156,6 +157,14 @@ def wait(
     return ""
 
 
+def rebuild() -> str:
+    """After the kernel has died: run your python calls that had ended well again, in order, to get their names back.
+
+    Takes as long as they took. What they wrote to files they write again.
+    """
+    return ""
+
+
 def finish(
     summary: Annotated[str, Field(description="What was done and found, for the person who asked; Markdown.")],
 ) -> str:
@@ -253,6 +262,7 @@ STANDARD_TOOLS: tuple[Callable[..., str], ...] = (
     search_files,
     view_image,
     wait,
+    rebuild,
     finish,
 )
 

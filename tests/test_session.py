@@ -185,6 +185,29 @@ async def test_a_recorded_session_replays_without_a_model(tmp_path: Path) -> Non
     assert again.ending is not None and again.ending.reason == "finished"
 
 
+async def test_names_are_lost_with_the_kernel_and_rebuilt_on_request(tmp_path: Path) -> None:
+    model = script(
+        tmp_path,
+        call("python", code="x = 6"),
+        call("python", code="1 / 0"),
+        call("python", code="y = x * 7\nprint(y)"),
+        call("python", code="import os, signal\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"),
+        call("rebuild"),
+        call("python", code="y"),
+        DONE,
+    )
+    async with opened(tmp_path, model=model) as session:
+        events = await send(session)
+    _, _, _, died, rebuilt, shown, _ = results(events)
+    assert died.status is Status.KERNEL_DIED
+    for words in ("last words", "SIGKILL", "x (int)", "y (int)"):
+        assert words in text_of(died)
+    assert text_of(rebuilt).startswith("All 2 python cells that had ended well were run again")
+    assert "42" in text_of(shown)
+    finished = [event for event in events if isinstance(event, ev.CellFinished) and event.name == "python"]
+    assert [row["name"] for row in finished[2].names or ()] == ["y", "x"]
+
+
 async def test_a_long_call_goes_on_and_is_waited_for(tmp_path: Path) -> None:
     train = """import time
 for epoch in range(1, 9):

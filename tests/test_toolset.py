@@ -21,7 +21,7 @@ def test_the_model_is_told_what_it_must_know() -> None:
     specs = {spec.name: spec for spec in TOOLS.specs}
     assert list(specs) == [
         *("python", "bash", "read_file", "write_file", "search_replace"),
-        *("list_files", "search_files", "view_image", "wait", "finish"),
+        *("list_files", "search_files", "view_image", "wait", "rebuild", "finish"),
     ]
     for name in ("python", "bash"):
         assert "default 120" in specs[name].description

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness_nb.events import CheckFinished
+from harness_nb.ports import ExecuteReply
 
 CUT_OFF = "Your reply was cut off at the output limit and has no whole tool call. Go on, in smaller steps."
 EMPTY = "Your reply was empty. Go on with the task, or call finish if it is done."
 BEHIND_FINISH = "Not run: it stood behind finish in the same reply."
 RESUMED = (
     "The session is continued in a fresh kernel: files are as they were left, but names, imports and loaded data of "
-    "the Python kernel are gone. Load again what you need."
+    "the Python kernel are gone. Load again what you need, or call rebuild."
 )
 ACCEPTED = "The finish is accepted."
 
@@ -43,6 +44,23 @@ def taken_as_finish(reason: str) -> str:
 def nothing_to_wait_for(call: str) -> str:
     """The result of a ``wait`` for a call that does not run."""
     return f"There is no call {call!r} that was left running; its result has been given, or it never ran."
+
+
+def rebuilt(done: int, steps: Sequence[str], took: str, reply: ExecuteReply) -> str:
+    """The result of ``rebuild``.
+
+    ``done`` of ``steps`` ended well again, the next one with ``reply`` if they are fewer.
+    """
+    if not steps:
+        return "There is nothing to run again: no python call has ended well in this session."
+    if done == len(steps):
+        return f"All {done} python cells that had ended well were run again, in {took}; their names are back."
+    failed = steps[done].strip().splitlines() or [""]
+    why = ": ".join(filter(None, (reply.ename, reply.evalue))) or reply.detail or reply.status.value
+    return (
+        f"{done} of {len(steps)} python cells were run again, in {took}. The next one, which begins with "
+        f"{failed[0][:80]!r}, failed this time: {why}. Go on from there."
+    )
 
 
 def still_running(calls: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from harness_nb.notebook.reading import FORMAT_VERSION
 from harness_nb.outputs.mime import clean_json
 from harness_nb.types import JsonObject, ToolCall
 
-FINISH, WAIT = "finish", "wait"
+FINISH, CELLLESS = "finish", ("wait", "rebuild")
 
 
 class NotebookFold:
@@ -159,13 +159,13 @@ class NotebookFold:
             self._attach(event, self._markdown("result", texts.result(event.summary)))
 
     def _change_call(self, event: CallEvent) -> None:
-        """Hand an event about a call to its cell. ``finish`` and ``wait`` have none: what comes of them is prose."""
+        """Hand an event about a call to its cell. ``finish``, ``wait`` and ``rebuild`` have none: it is prose."""
         cell = self._calls.get(event.call_id)
         if cell is None and event.name == FINISH and isinstance(event, ev.ResultAdded):
             self._attach(event, None)
             return
-        if event.name == WAIT and isinstance(event, ev.CallDecided | ev.ResultAdded):
-            waited = self._markdown("wait", texts.waited(event)) if isinstance(event, ev.ResultAdded) else None
+        if event.name in CELLLESS and isinstance(event, ev.CallDecided | ev.ResultAdded):
+            waited = self._markdown(event.name, texts.looked(event)) if isinstance(event, ev.ResultAdded) else None
             self._attach(event, waited)
             return
         if cell is None:

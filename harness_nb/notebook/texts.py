@@ -65,11 +65,11 @@ def result(summary: str) -> str:
     return f"## Result\n\n{demote_headings(summary.strip())}"
 
 
-def waited(event: ev.ResultAdded) -> str:
-    """What a ``wait`` came to: the last line of its result, which says how the call stands."""
+def looked(event: ev.ResultAdded) -> str:
+    """What a ``wait`` or a ``rebuild`` came to: the last line of its result."""
     lines = first_text(event.content).strip().splitlines() or [""]
     standing = lines[-1].removeprefix("[").removesuffix("]")
-    return f"*Waited: {_one_line(standing)}.*"
+    return f"*{'Waited' if event.name == 'wait' else 'Rebuilt'}: {_one_line(standing).removesuffix('.')}.*"
 
 
 def nudge(event: ev.Nudged) -> str:
