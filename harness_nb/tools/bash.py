@@ -18,12 +18,15 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from harness_nb.tools.children import describe_processes, kill_processes, started_by
+from harness_nb.tools.children import kill_command, kill_processes, name_processes, started_by
 from harness_nb.tools.pipes import Pipes
 from harness_nb.tools.workspace import brief
 
 ARGUMENT_BYTES = 100_000
 INTERRUPT_SECONDS = 1.0
+BACKGROUND_SECONDS = 0.1
+"""How long what bash left behind has to become what it was started as, before it is named."""
+
 MARK = "HARNESS_NB_CELL"
 
 
@@ -75,8 +78,12 @@ def run_bash(cell: str) -> None:
     finally:
         if script:
             Path(script).unlink(missing_ok=True)
-    _leave_open_pipes_to_a_thread(pipes)
-    _list_background(process, mark)
+    try:
+        if started_by(process.pid, MARK, mark):
+            pipes.relay_for(BACKGROUND_SECONDS)
+            _list_background(process, mark, unseen=pipes.open)
+    finally:
+        _leave_open_pipes_to_a_thread(pipes)
     if process.returncode:
         raise brief(CalledProcessError(process.returncode, cell))
 
@@ -120,13 +127,15 @@ def _leave_open_pipes_to_a_thread(pipes: Pipes) -> None:
         pipes.close()
 
 
-def _list_background(process: subprocess.Popen[bytes], mark: str) -> None:
+def _list_background(process: subprocess.Popen[bytes], mark: str, *, unseen: bool) -> None:
+    """Name what still runs, and how to end it; ``unseen`` says that some of it still holds the cell's pipes."""
     running = started_by(process.pid, MARK, mark)
     if not running:
         return
+    arguments: list[str] = process.args  # type: ignore[assignment]
+    names = name_processes(running, " ".join(arguments).split("\n")[0])
+    its, it = ("its", "it") if len(names) == 1 else ("their", "them")
+    output = f"; {its} further output is not shown (send it to a file to see it)" if unseen else ""
+    ended = kill_command(running, process.pid)
     sys.stdout.flush()
-    print(
-        f"still running in the background: {describe_processes(running)}; what they print from now on is not shown, "
-        f"send it to a file to see it",
-        file=sys.stderr,
-    )
+    print(f"still running: {', '.join(names)}{output}; end {it} with {ended}", file=sys.stderr)

@@ -12,7 +12,9 @@ from harness_nb.tools.answers import explain_missing_answers
 from harness_nb.tools.bash import run_bash
 from harness_nb.tools.editing import search_replace, write_file, writefile_magic
 from harness_nb.tools.images import view_image
-from harness_nb.tools.reading import list_files, read_file, search_files
+from harness_nb.tools.listing import list_files
+from harness_nb.tools.reading import read_file
+from harness_nb.tools.searching import search_files
 from harness_nb.tools.verbatim import keep_cells_verbatim
 from harness_nb.tools.workspace import workspace
 

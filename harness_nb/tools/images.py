@@ -11,7 +11,9 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from harness_nb.tools.workspace import brief, existing_file, shown
+from harness_nb.tools.entries import existing_file
+from harness_nb.tools.formats import no_picture
+from harness_nb.tools.workspace import brief, counted, plainly, quoted, shown
 
 IMAGE_BYTES = 20_000_000
 
@@ -23,19 +25,18 @@ def view_image(path: str) -> None:
         FileNotFoundError, IsADirectoryError, PermissionError, ValueError: with a sentence that says what to do.
     """
     target = existing_file(path)
-    data = _checked(target)
-    media_type, width, height = _describe(data, target)
-    text = f"{shown(target)}: {media_type[6:].upper()}, {width} x {height} pixels, {len(data):,} bytes"
-    _publish({media_type: base64.b64encode(data).decode("ascii"), "text/plain": text})
-    print(text)
+    with plainly(target, "read"):
+        data = _checked(target)
+        media_type, width, height = _describe(data, target)
+    print(f"{shown(target)}: {media_type[6:].upper()}, {width} x {height} pixels, {counted(len(data), 'byte')}")
+    _publish({media_type: base64.b64encode(data).decode("ascii")})
 
 
 def _checked(target: Path) -> bytes:
     size = target.stat().st_size
     if size > IMAGE_BYTES:
-        raise brief(
-            ValueError(f"{shown(target)!r} has {size:,} bytes; make a smaller copy with Pillow and view that one")
-        )
+        name = quoted(shown(target))
+        raise brief(ValueError(f"{name} has {size:,} bytes; make a smaller copy with Pillow and view that one"))
     return target.read_bytes()
 
 
@@ -51,10 +52,8 @@ def _describe(data: bytes, target: Path) -> tuple[str, int, int]:
         if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
             return ("image/webp", *_webp_size(data))
     except (struct.error, IndexError):
-        raise brief(ValueError(f"{shown(target)!r} is a damaged image: its header ends too early")) from None
-    raise brief(
-        ValueError(f"{shown(target)!r} is not a PNG, JPEG, GIF or WebP image; convert it, or read it with read_file")
-    )
+        raise brief(ValueError(f"{quoted(shown(target))} is a damaged picture: its header ends too early")) from None
+    raise no_picture(target)
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:

@@ -1,33 +1,87 @@
-"""What ``search_replace`` says when its search text is not in the file: the nearest lines and what differs.
+"""What ``search_replace`` says when its search text is not in the file, or stands there more than once.
 
-A model that gets "no match" guesses again; one that gets the true lines with their numbers corrects itself in one
-step. Pure; standard library only; runs in the tool kernel.
+A model that gets "no match" guesses again; one that gets the true lines with their numbers, and what its text would
+have needed, corrects itself in one step. Pure; standard library only; runs in the tool kernel.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
+
+from harness_nb.tools.workspace import counted
 
 CANDIDATES = 30
 FILE_LINES = 50_000
 SHOWN_LINES = 25
+SHOWN_MATCHES = 5
+NAMED_MATCHES = 20
+SHOWN_CHARACTERS = 500
+TELLING_CHARACTERS = 10
+
+_NUMBER = re.compile(r"^ *\d+\t", re.M)
+_BLANKS = {" ": "space", "\t": "tab"}
 
 
-def describe_nearest(text: str, search: str) -> str:
-    """A paragraph, after a space, with the nearest lines of ``text``, numbered, and the kind of difference."""
+def describe_matches(text: str, search: str) -> str:
+    """Where several matches are: the first lines with their numbers, then the numbers of more."""
+    lines = text.split("\n")
+    numbers: dict[int, None] = {}
+    at = text.find(search)
+    line = position = 0
+    while at >= 0:
+        line += text.count("\n", position, at)
+        position = at
+        numbers[line] = None
+        at = text.find(search, at + len(search))
+    found = list(numbers)
+    rows = [numbered_line(lines, number) for number in found[:SHOWN_MATCHES]]
+    more = [str(number + 1) for number in found[SHOWN_MATCHES : SHOWN_MATCHES + NAMED_MATCHES]]
+    if more:
+        end = ", …" if len(found) > SHOWN_MATCHES + NAMED_MATCHES else ""
+        rows.append(f"      \t… and in {'line' if len(more) == 1 else 'lines'} {', '.join(more)}{end}")
+    where = "All of them begin in this line" if len(found) == 1 else "They begin in these lines"
+    return "\n".join([f"Add text around it so that it matches once. {where}:", *rows])
+
+
+def describe_nearest(text: str, search: str, replace: str) -> str:
+    """The nearest lines of ``text``, numbered, and what differs; or that the edit seems to have been made."""
+    unnumbered = _NUMBER.sub("", search)
+    if unnumbered != search and unnumbered.strip("\n") in text:
+        return "It holds the line numbers that read_file prints; leave out each number and the tab behind it."
     lines, wanted = text.split("\n"), search.strip("\r\n").split("\n")
     if len(lines) > FILE_LINES or not any(line.strip() for line in wanted):
-        return " Read the file again and copy the text exactly."
+        return "Read the file again and copy the text exactly."
     found = _same_but_for_white_space(lines, wanted)
     if found is not None:
         reason = _white_space_reason(lines[found : found + len(wanted)], wanted, search)
-        return (
-            f" Lines {found + 1} to {found + len(wanted)} differ only in {reason}:\n{_numbered(lines, found, wanted)}"
+        differ = (
+            f"Line {found + 1} differs" if len(wanted) == 1 else f"Lines {found + 1} to {found + len(wanted)} differ"
         )
+        return f"{differ} only in {reason}:\n{_numbered(lines, found, len(wanted))}"
     found = _most_like(lines, wanted)
+    made = _already_there(text, search, replace, found, len(wanted))
+    if made is not None:
+        rows = _numbered(lines, made, replace.strip("\n").count("\n") + 1)
+        return f"The text to put there is in the file already, so this edit may have been made before:\n{rows}"
     if found is None:
-        return " Nothing in the file is like it; read the file again."
-    return f" The nearest lines are:\n{_numbered(lines, found, wanted)}"
+        return "Nothing in the file is like it; read the file again."
+    return f"The nearest lines are:\n{_numbered(lines, found, len(wanted))}"
+
+
+def _already_there(text: str, search: str, replace: str, nearest: int | None, size: int) -> int | None:
+    """The index of the line where the replacement stands, if it tells that this edit has been made.
+
+    It does when it stands where the search text would be looked for, and is not a part of the search text itself.
+    """
+    if not replace.strip() or replace in search or text.count(replace) != 1:
+        return None
+    start = text.index(replace) + len(replace) - len(replace.lstrip("\n"))
+    line = text.count("\n", 0, start)
+    if nearest is None:
+        return line if len(replace.strip()) >= TELLING_CHARACTERS else None
+    last = line + replace.strip("\n").count("\n")
+    return line if line < nearest + size and last >= nearest else None
 
 
 def _same_but_for_white_space(lines: list[str], wanted: list[str]) -> int | None:
@@ -43,19 +97,38 @@ def _squeezed(line: str) -> str:
 
 
 def _white_space_reason(there: list[str], wanted: list[str], search: str) -> str:
+    """What differs, and what the search text would need; the first line that differs is the example."""
     pairs = [(have.rstrip("\r"), want.rstrip("\r")) for have, want in zip(there, wanted)]  # noqa: B905 - Python 3.9
     if all(have == want for have, want in pairs):
-        return "the blank lines or the line end around it" if search != search.strip("\n") else "the line ends"
+        return "the line ends before or behind it" if search != search.strip("\n") else "the kind of line end"
     if all(have.rstrip() == want.rstrip() for have, want in pairs):
-        return "white space at the end of a line"
+        whose, have, want = _first_difference([(_tail(have), _tail(want)) for have, want in pairs])
+        return f"white space at the end of a line: {whose} ends in {_blank(want)}, the file's in {_blank(have)}"
     if all(have.strip() == want.strip() for have, want in pairs):
-        tabs = any(_margin(have).count("\t") != _margin(want).count("\t") for have, want in pairs)
-        return "indentation (tabs against spaces)" if tabs else "indentation"
+        whose, have, want = _first_difference([(_margin(have), _margin(want)) for have, want in pairs])
+        theirs = str(len(have)) if set(have + want) == {" "} and have and want else _blank(have)
+        return f"indentation: {whose} is indented by {_blank(want)}, the file's by {theirs}"
     return "white space within a line"
+
+
+def _first_difference(pairs: list[tuple[str, str]]) -> tuple[str, str, str]:
+    index = next(i for i, (have, want) in enumerate(pairs) if have != want)
+    whose = "your text" if len(pairs) == 1 else "your first line" if index == 0 else f"line {index + 1} of yours"
+    return (whose, *pairs[index])
 
 
 def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
+
+
+def _tail(line: str) -> str:
+    return line[len(line.rstrip()) :]
+
+
+def _blank(text: str) -> str:
+    """White space in words: ``4 spaces``, ``1 tab and 2 spaces``, ``nothing``."""
+    parts = [counted(text.count(blank), name) for blank, name in _BLANKS.items() if blank in text]
+    return " and ".join(reversed(parts)) or "nothing"
 
 
 def _most_like(lines: list[str], wanted: list[str]) -> int | None:
@@ -80,11 +153,15 @@ def _likeness(window: list[str], goal: str) -> float:
     return difflib.SequenceMatcher(None, have[:4000], goal[:4000], autojunk=False).ratio()
 
 
-def _numbered(lines: list[str], start: int, wanted: list[str]) -> str:
-    stop = min(len(lines), start + len(wanted))
-    rows = [
-        f"{number + 1:6d}\t{lines[number].rstrip(chr(13))}" for number in range(start, min(stop, start + SHOWN_LINES))
-    ]
+def _numbered(lines: list[str], start: int, count: int) -> str:
+    stop = min(len(lines), start + count)
+    rows = [numbered_line(lines, number) for number in range(start, min(stop, start + SHOWN_LINES))]
     if stop > start + SHOWN_LINES:
-        rows.append(f"      \t… {stop - start - SHOWN_LINES} more lines")
+        rows.append(f"      \t… {counted(stop - start - SHOWN_LINES, 'more line')}")
     return "\n".join(rows)
+
+
+def numbered_line(lines: list[str], index: int) -> str:
+    """A line as ``read_file`` shows it, cut at 500 characters."""
+    line = lines[index].rstrip("\r")
+    return f"{index + 1:6d}\t{line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + '…'}"

@@ -65,6 +65,16 @@ class Pipes:
             self._write(name, decoder.decode(b"", final=True))
         return True
 
+    def relay_for(self, seconds: float) -> None:
+        """Go on for ``seconds`` after bash has exited: short-lived children end, others close what they do not use."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            ready = [key for key, _ in self._selector.select(left) if key.data != "exit"] if self.open else []
+            if not ready:
+                time.sleep(min(left, 0.02))
+            for key in ready:
+                self._read(key)
+
     def _read_what_is_left(self) -> None:
         """Read what bash wrote before it exited; a background child that never stops writing must not hold the cell."""
         deadline = time.monotonic() + LEFT_SECONDS

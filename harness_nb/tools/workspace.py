@@ -1,4 +1,4 @@
-"""The workspace: the folder that the tools work in and may not leave.
+"""The workspace: the folder that the tools work in and may not leave; and how its paths and errors are told.
 
 Every function of this package that takes a path calls ``resolve``. Standard library only; runs in the tool kernel.
 """
@@ -6,10 +6,14 @@ Every function of this package that takes a path calls ``resolve``. Standard lib
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 E = TypeVar("E", bound=BaseException)
+
+QUOTED_CHARACTERS = 200
 
 _places: dict[str, Path] = {}
 
@@ -28,6 +32,25 @@ def brief(error: E) -> E:
     return error
 
 
+@contextmanager
+def plainly(target: Path, done: str) -> Iterator[None]:
+    """Within it, what the system objects to is told in one line that names ``target`` and what cannot be ``done``."""
+    try:
+        yield
+    except OSError as error:
+        if hasattr(error, "_render_traceback_"):
+            raise
+        why = (error.strerror or str(error)).lower()
+        raise brief(type(error)(f"{quoted(shown(target))} cannot be {done}: {why}")) from None
+
+
+def quoted(name: object) -> str:
+    """A path, a name or a pattern in quotes, as it stands: a repr would double its backslashes."""
+    text = str(name)
+    short = text if len(text) <= QUOTED_CHARACTERS else text[:QUOTED_CHARACTERS] + "…"
+    return f"'{short}'" if short.isprintable() else repr(short)
+
+
 def workspace(path: str = ".") -> None:
     """Enter the folder ``path`` and make it the root that paths may not leave.
 
@@ -39,7 +62,7 @@ def workspace(path: str = ".") -> None:
     start = _places.setdefault("start", Path.cwd())
     folder = (start / path).resolve()
     if not folder.is_dir():
-        raise brief(NotADirectoryError(f"there is no folder {path!r} (looked for {folder})"))
+        raise brief(NotADirectoryError(f"there is no folder {quoted(path)} (looked for {folder})"))
     _places["root"] = folder
     os.chdir(folder)
 
@@ -58,47 +81,32 @@ def resolve(path: str | os.PathLike[str]) -> Path:
     """
     text = os.fspath(path)
     if not text.strip() or "\0" in text:
-        raise brief(ValueError(f"{text!r} is not a path; give one relative to the workspace, like 'src/app.py'"))
+        raise brief(ValueError(f"{quoted(text)} is not a path; give one relative to the workspace, like 'src/app.py'"))
     base = root()
     target = Path(os.path.realpath(base / text))
-    if target != base and base not in target.parents:
-        raise brief(PermissionError(f"{text!r} is outside the workspace; only paths inside it can be used"))
-    return target
+    if _within(target):
+        return target
+    if _within(Path(os.path.normpath(base / text))):
+        raise brief(PermissionError(f"{quoted(text)} leads outside the workspace by a link; only paths inside it work"))
+    raise brief(PermissionError(f"{quoted(text)} is outside the workspace; only paths inside it work"))
+
+
+def _within(path: Path) -> bool:
+    base = root()
+    return path == base or base in path.parents
 
 
 def shown(path: Path) -> str:
     """The path as the model writes it: relative to the workspace, with forward slashes."""
-    base = root()
-    return path.relative_to(base).as_posix() if path == base or base in path.parents else str(path)
+    return path.relative_to(root()).as_posix() if _within(path) else str(path)
 
 
-def existing_file(path: str | os.PathLike[str]) -> Path:
-    """Like ``resolve``, for a file that must be there.
-
-    Raises:
-        FileNotFoundError: if nothing is there; names near ones.
-        IsADirectoryError: if it is a folder.
-        ValueError: if it is something else, such as a pipe or a device.
-    """
-    target = resolve(path)
-    if target.is_dir():
-        raise brief(IsADirectoryError(f"{shown(target)!r} is a folder; list it with list_files({shown(target)!r})"))
-    if not target.exists():
-        raise brief(FileNotFoundError(f"there is no file {os.fspath(path)!r}{_near(target)}"))
-    if not target.is_file():
-        raise brief(ValueError(f"{shown(target)!r} is not a regular file and cannot be read"))
-    return target
+def named(folder: Path) -> str:
+    """A folder in a sentence: ``'src'``, or ``the workspace``."""
+    return "the workspace" if folder == root() else quoted(shown(folder))
 
 
-def _near(target: Path) -> str:
-    """A hint at files of a like name, in the same folder first; empty when there is none."""
-    import difflib
-
-    folder = target.parent
-    if not folder.is_dir():
-        return f"; there is no folder {shown(folder)!r} either"
-    names = sorted(entry.name for entry in folder.iterdir())[:2000]
-    near = difflib.get_close_matches(target.name, names, n=3, cutoff=0.6)
-    if not near:
-        return f"; see list_files({shown(folder)!r})"
-    return "; near names: " + ", ".join(shown(folder / name) for name in near)
+def counted(number: int, noun: str) -> str:
+    """``1 line``, ``1,234 lines``, ``2 entries``: a count for people. (Numbers to be typed again have no commas.)"""
+    plural = noun if number == 1 else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {plural}"

@@ -97,7 +97,7 @@ async def test_an_environment_without_harness_nb_has_the_tools(
     finally:
         await kernel.aclose()
     *tools, last = ran.text().splitlines()
-    assert tools == ["Wrote a.txt: 1 line, 2 bytes", "     1\tx", "(all of a.txt: 1 line)"]
+    assert tools == ["Created a.txt: 1 line, 2 bytes", "     1\tx", "(all of a.txt: 1 line)"]
     assert last == f"{python} None []"
 
 

@@ -50,19 +50,75 @@ def test_a_status_is_an_error_of_one_line(folder: Path, capsys: pytest.CaptureFi
         run_bash("kill $$; sleep 5")
 
 
+def left_behind(cell: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, list[int]]:
+    """Run ``cell``; its line about the background with ``PID`` for each pid, and the pids, which are ended."""
+    run_bash(cell)
+    line = capsys.readouterr().err
+    pids = [int(pid) for pid in line.partition("with kill ")[2].split()]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    for pid in pids:
+        line = re.sub(rf"\b{pid}\b", "PID", line)
+    return line, pids
+
+
 def test_a_background_child_does_not_hold_the_cell_and_is_listed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     started = time.monotonic()
-    run_bash("sleep 600 & setsid sleep 601 & echo done")
+    line, (pid,) = left_behind("sleep 600 & echo done", capsys)
     assert time.monotonic() - started < 30
-    captured = capsys.readouterr()
-    assert captured.out == "done\n"
-    pids = [int(pid) for pid in re.findall(r"sleep 60[01] \(pid (\d+)\)", captured.err)]
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+    assert line == (
+        "still running: sleep 600 (pid PID); its further output is not shown (send it to a file to see it); "
+        "end it with kill PID\n"
+    )
+    assert gone(pid)
+
+
+def test_what_writes_to_a_file_is_not_told_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line, _ = left_behind("sleep 600 > log.txt 2>&1 & echo done", capsys)
+    assert line == "still running: sleep 600 (pid PID); end it with kill PID\n"
+
+
+def test_several_children_are_told_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line, pids = left_behind("sleep 600 &\nsetsid sleep 601 &\necho done", capsys)
+    assert line.count("\n") == 1
+    assert set(re.findall(r"sleep 60\d \(pid PID\)", line)) == {"sleep 600 (pid PID)", "sleep 601 (pid PID)"}
+    assert line.endswith(
+        "; their further output is not shown (send it to a file to see it); end them with kill PID PID\n"
+    )
     assert len(pids) == 2
-    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "named", "count"),
+    [
+        ("(sleep 600; echo x) &\nsecond='line'", "sleep 600", 2),
+        ("for i in 1 2; do sleep 600; done > log.txt 2>&1 &\n", "sleep 600", 2),
+        ("while :; do read -t 600 < <(sleep 601); done &", "sleep 601", 2),
+        ("(while :; do :; done) &", "a part of this script", 1),
+        ("timeout 600 sleep 601 &", "timeout 600 sleep 601", 2),
+        ("sh -c 'sleep 600\n\n true' &", "sh -c sleep 600 true", 2),
+        (f"/bin/sleep 600{' 0.1' * 30} &", f"sleep 600{' 0.1' * 12} 0…", 1),
+    ],
+)
+def test_programs_are_named_and_not_the_shells_own_copies(
+    folder: Path, capsys: pytest.CaptureFixture[str], cell: str, named: str, count: int
+) -> None:
+    line, pids = left_behind(cell, capsys)
+    assert line.removeprefix("still running: ").partition(" (pid")[0] == named
+    assert line.count("(pid ") == 1
+    assert len(pids) == count
+
+
+def test_many_children_are_counted_and_ended_as_a_group(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_bash("for i in $(seq 15); do sleep 600 & done")
+    line = capsys.readouterr().err
+    assert line.count("sleep 600 (pid ") == 5
+    assert ", 10 more; their further output" in line
+    group = int(line.rpartition("end them with kill -- -")[2])
+    os.killpg(group, signal.SIGKILL)
+    assert len(line) < 400
 
 
 def test_a_background_child_that_prints_is_neither_stopped_nor_waited_for(

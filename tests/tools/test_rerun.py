@@ -45,7 +45,8 @@ def test_all_tools_work_and_the_setup_cell_may_run_twice(tmp_path: Path) -> None
     assert texts == {("stdout", "from $HOME {y}\n"), ("stderr", "err\n")}
     assert outputs[4][0].text.startswith("     3\t    >>> double(2)\n")
     assert "at line 6" in outputs[5][0].text
-    assert {"image/png", "text/plain"} == set(outputs[6][0].data)
+    assert outputs[6][0].text == "pixel.png: PNG, 1 x 1 pixels, 70 bytes\n"
+    assert set(outputs[6][1].data) == {"image/png"}
     assert "src/{x}.py:6:     return x + x" in outputs[7][0].text
 
 
