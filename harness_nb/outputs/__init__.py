@@ -4,8 +4,8 @@ The session feeds a ``Firewall`` and passes its events on; notebook and screen f
 asks ``result_content`` for what the model gets. Imports types, events and ports, nothing else of ours.
 """
 
-from harness_nb.outputs.bounds import Amount, Bounds, format_bytes, head_and_tail
-from harness_nb.outputs.content import format_seconds, result_content, status_line
+from harness_nb.outputs.bounds import Amount, Bounds, format_bytes, format_seconds, head_and_tail
+from harness_nb.outputs.content import result_content, status_line
 from harness_nb.outputs.firewall import Firewall
 from harness_nb.outputs.fold import apply_output
 from harness_nb.outputs.terminal import clean_text

@@ -88,6 +88,18 @@ def format_bytes(count: int) -> str:
     return f"{count} B"
 
 
+def format_seconds(seconds: float) -> str:
+    """A duration for people: ``0.4 s``, ``42 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
 def describe_gap(amount: Amount, path: str | None = None) -> str:
     """The sentence that stands where text was left out.
 

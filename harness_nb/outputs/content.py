@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness_nb.outputs.bounds import Amount, cut_middle, measure
+from harness_nb.outputs.bounds import Amount, cut_middle, format_seconds, measure
 from harness_nb.outputs.firewall import Firewall, Item
 from harness_nb.outputs.images import describe_image, image_part
 from harness_nb.outputs.items import DisplayItem, Extent
@@ -69,18 +69,6 @@ def status_line(reply: ExecuteReply, elapsed: float, remark: str = "") -> str:
         case Status.UNKNOWN:
             text = f"outcome unknown: {detail or 'no reply was recorded'}"
     return f"[{text}{remark}]"
-
-
-def format_seconds(seconds: float) -> str:
-    """A duration for people: ``0.4 s``, ``42 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 120:
-        return f"{whole} s"
-    if whole < 7200:
-        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _join(firewall: Firewall, items: Sequence[Item], picked: Picked, images: bool) -> Extent:
