@@ -31,7 +31,7 @@ class Budget:
         """The first limit that leaves no room for another turn."""
         limits = self.limits
         if limits.max_turns is not None and self.turns >= limits.max_turns:
-            return _limit("turns", f"the limit of {limits.max_turns} turns is reached", "--max-turns")
+            return _limit("turns", f"the limit of {_count(limits.max_turns, 'turn')} is reached", "--max-turns")
         if limits.max_tokens is not None and self.usage.total_tokens >= limits.max_tokens:
             spent = f"{self.usage.total_tokens:,} of {limits.max_tokens:,} tokens are used"
             return _limit("tokens", spent, "--max-tokens")
@@ -64,3 +64,7 @@ def add_usage(first: Usage, second: Usage) -> Usage:
 
 def _limit(name: str, text: str, option: str) -> LimitReached:
     return LimitReached(limit=name, text=f"{text}; raise it with {option}")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
