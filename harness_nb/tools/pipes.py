@@ -16,6 +16,7 @@ from typing import IO, Any
 
 READ_BYTES = 65_536
 POLL_SECONDS = 0.05
+SIGNAL_SECONDS = 0.5
 LEFT_SECONDS = 0.3
 
 
@@ -83,11 +84,14 @@ class Pipes:
             if sum(self._read(key) for key in ready) == 0:
                 return
 
-    def _wait(self, left: float | None) -> float | None:
-        """How long to sleep at most: without an exit notice the process is asked every 50 ms."""
-        if self._exit is not None:
-            return left
-        return POLL_SECONDS if left is None else min(left, POLL_SECONDS)
+    def _wait(self, left: float | None) -> float:
+        """How long to sleep at most: without an exit notice the process is asked every 50 ms.
+
+        With one it is twice a second all the same: a signal may be delivered to another thread of the process, and
+        then it does not wake this one, which alone can act on it.
+        """
+        most = POLL_SECONDS if self._exit is None else SIGNAL_SECONDS
+        return most if left is None else min(left, most)
 
     def _read(self, key: selectors.SelectorKey) -> bool:
         """Pass on one piece; false when there was none."""
