@@ -355,6 +355,34 @@ async def test_wait_ends_at_a_match_and_at_the_end() -> None:
     assert "".join(printed).count("epoch") == 4
 
 
+async def test_thirty_silent_epochs_cost_two_turns() -> None:
+    class Training(FakeKernel):
+        async def execute(
+            self, source: str, timeout: float | None = None, *, beside: bool = False
+        ) -> AsyncGenerator[Output | ExecuteReply]:
+            for epoch in range(1, 31):
+                await asyncio.sleep(0.05)
+                yield Output("stream", {"name": "stdout", "text": f"epoch {epoch} loss {1 / epoch:.3f}\n"})
+            yield ExecuteReply(Status.OK, execution_count=1)
+
+    began = time.monotonic()
+
+    def clock() -> float:
+        """A second of the test is twenty minutes: a minute of silence before each epoch."""
+        return (time.monotonic() - began) * 1200
+
+    replies = (calls(("python", {"code": "train()"})), calls(("wait", {"seconds": 7200})), says("done"))
+    events, _, model, _ = await work_on(*replies, kernel=Training(), clock=clock)
+    started, ended = only(events, ev.ResultAdded)
+    assert (started.status, ended.status) == (Status.RUNNING, Status.OK)
+    assert len(model.requests) == 3
+    assert "epoch 30" in ended.content[0].text
+    printed = "".join(
+        event.output["text"] for event in only(events, ev.CellOutput) if event.output and event.op == "append"
+    )
+    assert printed.count("epoch") == 30
+
+
 async def test_a_wait_for_nothing_says_so() -> None:
     events, *_ = await work_on(calls(("wait", {"call": "c99"}), ("wait", {"until": "("})), says("x"))
     texts = [result.content[0].text for result in only(events, ev.ResultAdded)]
