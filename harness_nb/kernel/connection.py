@@ -7,6 +7,7 @@ kernel (a variable inspector) and this one both get their replies.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import secrets
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from harness_nb.types import JsonObject
 
 PORTS = ("shell", "iopub", "stdin", "control", "hb")
 PROBE_SECONDS = 1.0
-IDLE_SECONDS = 2.0
+FAIR_SHARE = 20
 
 
 def write_connection_file(directory: Path) -> Path:
@@ -59,7 +60,9 @@ class Connection:
         ]
 
     async def _pump(self, channel: Any, take: Callable[[JsonObject], None]) -> None:
-        while True:
+        for count in itertools.count(1):
+            if count % FAIR_SHARE == 0:
+                await asyncio.sleep(0)  # receiving what is there already does not let others run
             frames = await channel.socket.recv_multipart()
             # Tool code can send anything; what is no message of the protocol must not end this task.
             with suppress(ValueError, TypeError, KeyError, AttributeError):

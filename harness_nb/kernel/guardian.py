@@ -67,12 +67,14 @@ class Guardian:
         commands, words = self.commands.descriptor, self.kernel.stdout.fileno()
         watched = [commands, words, self.wake]
         while not self.kernel_has_ended():
-            ready = select.select(watched, [], [], PARENT_POLL_SECONDS)[0]
+            ready = select.select(watched, [], [], 0 if self.commands.waiting else PARENT_POLL_SECONDS)[0]
             if self.wake in ready:
                 os.read(self.wake, 512)
             if words in ready and not self.read_words(words):
                 watched.remove(words)
-            if (commands in ready and not self.obey()) or os.getppid() != self.parent:
+            if commands in ready:
+                self.commands.receive()
+            if not self.obey() or os.getppid() != self.parent:
                 break
         self.sweep()
 
@@ -108,9 +110,8 @@ class Guardian:
 
     def obey(self) -> bool:
         """Carry out the commands that have come; false when it is time to end."""
-        lines = self.commands.read()
-        for line in lines:
-            command = json.loads(line)
+        while self.commands.waiting:
+            command = json.loads(self.commands.waiting.pop(0))
             if command["command"] == "kill":
                 return False
             count = kill_all(lambda since=command["since"]: self.started_since(since))
@@ -140,28 +141,29 @@ class Guardian:
 
 
 class Lines:
-    """Lines that come through a file descriptor, as far as they have come."""
+    """Lines that come through a file descriptor, as far as they have come.
+
+    ``waiting`` are those that have been received and not taken; ``ended`` is set when the other side is closed.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        self.waiting: list[bytes] = []
         self.ended = False
         self._rest = b""
 
-    def read(self) -> list[bytes]:
-        """Wait for data and return the whole lines; ``ended`` is set when the other side is closed."""
+    def receive(self) -> None:
+        """Wait for data and add its whole lines to ``waiting``."""
         data = os.read(self.descriptor, 65536)
         self.ended = not data
         *lines, self._rest = (self._rest + data).split(b"\n")
-        return lines
+        self.waiting += lines
 
-    def first(self) -> bytes | None:
-        """Wait for the first whole line; ``None`` when the other side is closed before."""
-        while not self.ended:
-            lines = self.read()
-            if lines:
-                self._rest = b"\n".join([*lines[1:], self._rest])
-                return lines[0]
-        return None
+    def take(self) -> bytes | None:
+        """Wait for the next whole line; ``None`` when the other side is closed before."""
+        while not self.waiting and not self.ended:
+            self.receive()
+        return self.waiting.pop(0) if self.waiting else None
 
 
 def kill_all(find: Any) -> int:
@@ -285,7 +287,7 @@ def report(**content: Any) -> None:
 def main() -> None:
     """Read the order, start the kernel, watch it."""
     commands = Lines(sys.stdin.fileno())
-    line = commands.first()
+    line = commands.take()
     if line is None:
         return
     try:

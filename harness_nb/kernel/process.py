@@ -64,6 +64,7 @@ class KernelProcess:
         self.died: asyncio.Future[Death] = self._loop.create_future()
         self._gone = asyncio.Event()
         self._reaped = asyncio.Event()
+        self._farewell: asyncio.Future[None] | None = None
         assert guardian.stdout is not None
         os.set_blocking(guardian.stdout.fileno(), False)
         self._loop.add_reader(guardian.stdout.fileno(), self._read_reports)
@@ -119,21 +120,16 @@ class KernelProcess:
             await asyncio.wait_for(self._reaped.wait(), GUARDIAN_SECONDS)
 
     async def kill(self) -> None:
-        """Kill the kernel and everything below it, and wait until all of it is gone."""
+        """Kill the kernel and everything below it, and wait until all of it is gone. Harmless when repeated."""
         self._tell({"command": "kill"})
         try:
-            await asyncio.wait_for(self._gone.wait(), GUARDIAN_SECONDS)
-        except (TimeoutError, asyncio.CancelledError):
-            self.abandon()
-            raise
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._gone.wait(), GUARDIAN_SECONDS)
         finally:
             self._close()
-
-    def abandon(self) -> None:
-        """End everything without waiting, for the last moments of a program: closing the pipe is the order to kill."""
-        if self._guardian.stdin is not None:
-            with suppress(OSError):
-                self._guardian.stdin.close()
+            if self._farewell is None:
+                self._farewell = self._loop.run_in_executor(None, self._see_it_off)
+        await asyncio.shield(self._farewell)
 
     def _tell(self, command: dict[str, Any]) -> None:
         assert self._guardian.stdin is not None
@@ -173,8 +169,11 @@ class KernelProcess:
                     self._loop.remove_reader(pipe.fileno())
                 with suppress(OSError):
                     pipe.close()
+
+    def _see_it_off(self) -> None:
+        """Take leave of the guardian, whose closed pipe is its order to kill; if it does not do so, do its work."""
         try:
-            status = self._guardian.wait(1.0)
+            status = self._guardian.wait(GUARDIAN_SECONDS)
         except subprocess.TimeoutExpired:
             self._guardian.kill()
             status = self._guardian.wait()

@@ -22,7 +22,8 @@ Reason = Literal["timeout", "interrupt", "closed"]
 class Run:
     """A cell that has been sent to a started kernel.
 
-    ``stopped_by`` says why it was interrupted, if it was; ``began`` is in the clock of ``process.now``.
+    ``stopped_by`` says why it was interrupted, if it was; ``began`` is in the clock of ``process.now``; its owner sets
+    ``concluded`` when nothing is left to be done about it.
     """
 
     def __init__(self, started: StartedKernel, source: str, *, timeout: float | None, grace: float) -> None:
@@ -33,7 +34,7 @@ class Run:
         self.began = now()
         self.stopped_by: Reason | None = None
         self.restarting = False
-        self.over = False
+        self.concluded = False
         self._interrupted_at: float | None = None
         self._kill_at: float | None = None
         self.execution = started.connection.execute(source)
@@ -59,7 +60,6 @@ class Run:
                 self.execution.changed.clear()
                 if self._deadline is not None and self._loop.time() >= self._deadline and self.stopped_by is None:
                     self.stop("timeout")
-            self.over = True
         finally:
             for alarm in self._alarms:
                 alarm.cancel()

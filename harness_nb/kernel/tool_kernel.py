@@ -25,6 +25,7 @@ from harness_nb.types import JsonObject
 
 GRACE_SECONDS = 3.0
 EXIT_SECONDS = 2.0
+SETUP_SECONDS = 60.0
 
 
 class ToolKernel:
@@ -62,6 +63,7 @@ class ToolKernel:
         self._turn = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._closed = False
+        self._ending: set[asyncio.Future[None]] = set()
         self._companions = Companions(self._make_companion)
 
     def _make_companion(self) -> ToolKernel:
@@ -111,19 +113,22 @@ class ToolKernel:
             self._started = await StartedKernel.start(
                 self._command, environment=self._environment, directory=self._directory
             )
-            if self._setup:
+            try:
                 await self._run_setup(self._started)
+            except BaseException:
+                await self._end()
+                raise
 
     async def _run_setup(self, started: StartedKernel) -> None:
-        execution = started.connection.execute(self._setup)
-        started.process.died.add_done_callback(lambda _: execution.changed.set())
-        while not execution.finished and started.alive:
-            await execution.changed.wait()
-            execution.changed.clear()
-        started.connection.router.close(execution)
-        reply = execution.reply or {"ename": "KernelDied", "evalue": "the kernel died"}
+        if not self._setup:
+            return
+        run = Run(started, self._setup, timeout=SETUP_SECONDS, grace=self._grace)
+        async with aclosing(run.outputs()) as outputs:
+            async for _ in outputs:
+                continue
+        started.connection.router.close(run.execution)
+        reply = run.execution.reply or {"ename": "KernelError", "evalue": "it did not end, or the kernel died"}
         if reply.get("status") != "ok":
-            await self._end()
             raise KernelError(f"the setup of kernel {self.name!r} failed: {reply.get('ename')}: {reply.get('evalue')}")
 
     async def execute(
@@ -148,6 +153,7 @@ class ToolKernel:
                 async for output in run.outputs():
                     yield output
                 reply = await self._conclude(started, run)
+                run.concluded = True
                 for output in run.last_outputs():
                     yield output
                 if (page := page_of(run.execution.reply)) is not None:
@@ -182,16 +188,23 @@ class ToolKernel:
     async def _leave(self, started: StartedKernel, run: Run) -> None:
         """Whatever happened, no cell is left running: interrupt it, wait the grace time, kill."""
         try:
-            if not run.over and started.alive:
+            if not run.concluded and started.alive:
                 run.stop("closed")
                 async for _ in run.outputs():
                     continue
                 await self._conclude(started, run)
         except BaseException:
-            started.process.abandon()
+            self._give_up(started)
             raise
         finally:
             started.connection.router.close(run.execution)
+
+    def _give_up(self, started: StartedKernel) -> None:
+        """End a kernel in the background; for a caller that has no time left. The next call starts a fresh one."""
+        if self._started is started:
+            self._started = None
+        self._ending.add(ending := asyncio.ensure_future(started.end()))
+        ending.add_done_callback(self._ending.discard)
 
     def _unseen_death(self) -> str | None:
         """How the kernel died between two calls, and what is lost with it, when it did."""
@@ -214,7 +227,7 @@ class ToolKernel:
     async def aclose(self) -> None:
         """End the kernel and all its children. Harmless when repeated."""
         self._closed = True
-        await asyncio.gather(self._end(politely=self._run is None), self._companions.aclose())
+        await asyncio.gather(self._end(politely=self._run is None), self._companions.aclose(), *self._ending)
 
     async def _end(self, *, politely: bool = False) -> None:
         started, self._started = self._started, None

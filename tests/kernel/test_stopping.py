@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from harness_nb.kernel import ToolKernel
 from harness_nb.types import Status
 
 STUBBORN = """
+import random
 import time
 print("on", flush=True)
 while True:
@@ -29,6 +31,7 @@ async def interrupted(kernel: ToolKernel, source: str, times: int = 1) -> tuple[
     reply, began = None, 0.0
     async for item in kernel.execute(source, 120):
         if not began:
+            await asyncio.sleep(0.3)
             began = time.monotonic()
             for _ in range(times):
                 await kernel.interrupt()
@@ -178,3 +181,17 @@ async def test_closing_while_a_cell_runs_ends_it(tmp_path: Path) -> None:
     await asyncio.sleep(1)
     await made.aclose()
     assert (await running).reply.status in (Status.KERNEL_DIED, Status.INTERRUPTED)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_calls_cancelled_at_any_moment_leave_a_kernel_that_works(kernel: ToolKernel, seed: int) -> None:
+    chance = random.Random(seed)
+    sources = ["1", "import time\ntime.sleep(60)", "%%bash\nwhile true; do sleep 0.05; done", "quit()"]
+    for _ in range(8):
+        call = asyncio.ensure_future(run_cell(kernel, chance.choice(sources)))
+        await asyncio.sleep(chance.random() * chance.choice([0.02, 0.6]))
+        for _ in range(chance.choice([1, 2])):
+            call.cancel()
+            await asyncio.sleep(chance.random() * 0.1)
+        assert (await asyncio.wait({call}, timeout=30))[0]
+        assert (await run_cell(kernel, "1 + 1")).result == "2"
