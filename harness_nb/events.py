@@ -264,6 +264,9 @@ Event = Annotated[
     Field(discriminator="type"),
 ]
 
+CallEvent = CallDecided | ApprovalAsked | ApprovalAnswered | CellStarted | CellOutput | CellFinished | ResultAdded
+"""The events about one call, in the order in which they come."""
+
 EVENT_ADAPTER: TypeAdapter[Event] = TypeAdapter(Event)
 
 

@@ -15,16 +15,7 @@ from harness_nb.outputs import apply_output
 from harness_nb.outputs.mime import clean_json, replace_surrogates
 from harness_nb.types import JsonObject, Status, ToolCall
 
-CallEvent = (
-    ev.CallDecided
-    | ev.ApprovalAsked
-    | ev.ApprovalAnswered
-    | ev.CellStarted
-    | ev.CellOutput
-    | ev.CellFinished
-    | ev.ResultAdded
-    | ev.ContextOffloaded
-)
+CallEvent = ev.CallEvent | ev.ContextOffloaded
 
 _TAGS: dict[Status | None, list[str]] = {Status.OK: [], Status.ERROR: ["raises-exception"]}
 _TAGS_OF_OTHERS = ["raises-exception", "skip-execution", "nbval-skip"]

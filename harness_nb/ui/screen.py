@@ -31,15 +31,6 @@ SETUP = "setup"
 WAIT = "wait"
 
 ModelItem = TextDelta | ReasoningDelta | Withdrawn | ev.ModelRequested | ev.ModelReplied
-CallItem = (
-    ev.CallDecided
-    | ev.ApprovalAsked
-    | ev.ApprovalAnswered
-    | ev.CellStarted
-    | ev.CellOutput
-    | ev.CellFinished
-    | ev.ResultAdded
-)
 NoteItem = (
     ev.ContextOffloaded
     | ev.ContextCompacted
@@ -142,7 +133,7 @@ class Screen:
             self._reply = self._add(Reply())
         return self._reply
 
-    def _apply_call(self, item: CallItem) -> None:
+    def _apply_call(self, item: ev.CallEvent) -> None:
         if item.name == FINISH and (isinstance(item, ev.ResultAdded) or item.call_id not in self._calls):
             return
         call = self._calls.get(item.call_id)

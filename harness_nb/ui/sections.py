@@ -15,16 +15,6 @@ from harness_nb.ui.publish import Bundle
 from harness_nb.ui.relay import relay
 from harness_nb.ui.source import call_title
 
-CallEvent = (
-    ev.CallDecided
-    | ev.ApprovalAsked
-    | ev.ApprovalAnswered
-    | ev.CellStarted
-    | ev.CellOutput
-    | ev.CellFinished
-    | ev.ResultAdded
-)
-
 _STATES = {
     Status.OK: CallState("✓", "", html.GREEN),
     Status.ERROR: CallState("✗", "error", html.RED),
@@ -135,7 +125,7 @@ class Call:
         self._outputs: list[JsonObject] = []
         self._shown: list[Bundle] | None = None
 
-    def apply(self, event: CallEvent) -> None:
+    def apply(self, event: ev.CallEvent) -> None:
         """Fold an event about this call."""
         match event:
             case ev.CallDecided():
