@@ -18,7 +18,8 @@ _SGR_AT = re.compile(r"\x1b\[[\d;]*m")
 class Bounds:
     """How much is kept. Lengths are in characters unless the name says otherwise.
 
-    ``cell_chars`` and ``cell_lines`` bound the text of one cell, ``model_chars`` the text that the model gets;
+    ``cell_chars`` and ``cell_lines`` bound the text of one cell, ``model_chars`` the text that the model gets; the 400
+    lines and 15,000 characters that ``read_file`` prints at most by default, and its remark, are within all of them.
     ``html_chars`` bounds one HTML output, ``data_chars`` any other rich one, ``image_chars`` an image in base64.
     ``outputs`` and ``images`` are how many of them a cell keeps, half from its start and half from its end.
     The model gets ``model_images`` images at most, ``model_image_pixels`` on the long side, ``model_image_bytes`` each.
@@ -27,7 +28,7 @@ class Bounds:
     """
 
     cell_chars: int = 64_000
-    cell_lines: int = 400
+    cell_lines: int = 420
     model_chars: int = 16_000
     html_chars: int = 200_000
     data_chars: int = 2_000_000
@@ -100,22 +101,25 @@ def format_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def describe_gap(amount: Amount, path: str | None = None) -> str:
-    """The sentence that stands where text was left out.
-
-    ``path`` is where the whole text is, relative to the workspace.
-    """
+def describe_amount(amount: Amount) -> str:
+    """``12,345 lines (1.2 MB) and 3 images``: what was left out, in words."""
     parts = []
     if amount.lines > 1:
         parts.append(f"{amount.lines:,} lines ({format_bytes(amount.bytes)})")
     elif amount.chars:
-        parts.append(f"{amount.chars:,} characters")
+        parts.append(f"{amount.chars:,} character{'s' if amount.chars > 1 else ''}")
     if amount.images:
         parts.append(f"{amount.images:,} image{'s' if amount.images > 1 else ''}")
-    if not parts:
-        parts.append(f"{amount.outputs:,} output{'s' if amount.outputs > 1 else ''}")
-    where = f"; whole output: {path}, read it with read_file" if path and amount.chars else ""
-    return f"… {' and '.join(parts)} left out{where} …"
+    return " and ".join(parts) or f"{amount.outputs:,} output{'s' if amount.outputs > 1 else ''}"
+
+
+def describe_gap(amount: Amount, path: str | None = None) -> str:
+    """The sentence that stands where text was left out of a cell. (What the model gets has its own, see ``joined``.)
+
+    ``path`` is where the whole text is, relative to the workspace.
+    """
+    where = f"; whole output: {path}" if path and amount.chars else ""
+    return f"… {describe_amount(amount)} left out{where} …"
 
 
 class Kept:
@@ -187,19 +191,19 @@ def _last(text: str, chars: int, lines: int) -> int:
     return position + 1
 
 
-def cut_middle(
-    head: str, dropped: Amount, tail: str, *, chars: int, lines: int | None = None, path: str | None = None
-) -> tuple[str, Amount]:
-    """The text ``head + (dropped) + tail`` within ``chars`` and ``lines``, and what is left out of it.
+def split_middle(
+    head: str, dropped: Amount, tail: str, *, chars: int, lines: int | None = None
+) -> tuple[str, Amount, str]:
+    """The text ``head + (dropped) + tail`` within ``chars`` and ``lines``: its start, what is left out, its end.
 
-    It is the text's start, a sentence, its end; longer than ``chars`` by the sentence at most. With nothing to leave
-    out it is the text itself.
+    With nothing to leave out the start is the whole text. The start is a prefix of ``head``, and the end a suffix of
+    ``tail`` or, where nothing was dropped before, of both together.
     """
     lines = lines if lines is not None else chars
     if not dropped:
         head = tail = head + tail
         if len(head) <= chars and head.count("\n") + (not head.endswith("\n")) <= lines:
-            return head, dropped
+            return head, dropped, ""
     stop, start = _first(head, chars // 2, max(lines // 2, 1)), _last(tail, chars // 2, max(lines // 2, 1))
     if dropped:
         left_out = measure(head[stop:]) + dropped + measure(tail[:start])
@@ -207,12 +211,29 @@ def cut_middle(
         start = max(start, stop)
         left_out = measure(head[stop:start])
         if not left_out:
-            return head, dropped
-    first, last = head[:stop], tail[start:]
+            return head, dropped, ""
+    return head[:stop], left_out, tail[start:]
+
+
+def cut_middle(
+    head: str, dropped: Amount, tail: str, *, chars: int, lines: int | None = None, path: str | None = None
+) -> tuple[str, Amount]:
+    """The same as one text, with a sentence where something is left out; and what that is.
+
+    It is longer than ``chars`` by the sentence at most. With nothing to leave out it is the text itself.
+    """
+    first, left_out, last = split_middle(head, dropped, tail, chars=chars, lines=lines)
+    if not left_out:
+        return first, left_out
     if "\x1b" in first[first.rfind("\n") + 1 :]:
         first += "\x1b[0m"
+    return with_gap(first, describe_gap(left_out, path), last), left_out
+
+
+def with_gap(first: str, sentence: str, last: str) -> str:
+    """Start and end of a text around the sentence that says what is missing, which gets a line of its own."""
     separator = "" if not first or first.endswith("\n") else "\n"
-    return f"{first}{separator}{describe_gap(left_out, path)}\n{last}", left_out
+    return f"{first}{separator}{sentence}\n{last}"
 
 
 def head_and_tail(text: str, max_chars: int, max_lines: int | None = None, path: str | None = None) -> str:

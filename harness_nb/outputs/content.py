@@ -1,16 +1,19 @@
 """What the model gets of an executed call: the outputs' text in order, a last line that says how it ended, images.
 
-The loop calls ``result_content`` once a call. It imports only its neighbours in ``outputs``, types and ports.
+``Cells`` calls ``result_content`` once a call. It imports only its neighbours in ``outputs``, types and ports.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness_nb.outputs.bounds import Amount, cut_middle, format_seconds, measure
+from harness_nb.outputs.bounds import Bounds
 from harness_nb.outputs.firewall import Firewall, Item
-from harness_nb.outputs.images import describe_image, image_part
-from harness_nb.outputs.items import DisplayItem, Extent
+from harness_nb.outputs.images import describe_image, image_part, image_size
+from harness_nb.outputs.items import DisplayItem
+from harness_nb.outputs.joined import Piece, cut_pieces
+from harness_nb.outputs.mime import is_artist_repr
+from harness_nb.outputs.status import status_line, told_by_status
 from harness_nb.ports import ExecuteReply
 from harness_nb.types import ImagePart, Part, Status, TextPart
 
@@ -21,85 +24,75 @@ Picked = dict[int, ImagePart | None]
 def result_content(reply: ExecuteReply, firewall: Firewall, elapsed: float, images: bool) -> tuple[Part, ...]:
     """The content of a tool result: one text part, then the images. ``elapsed`` is in seconds.
 
-    ``images`` says whether the model takes images; if not, the text names them. To be called after ``close``.
+    ``images`` says whether the model takes images; if not, the text names them. To be called after ``close``, unless
+    the cell is still running.
     """
-    bounds = firewall.bounds
-    items = firewall.items
-    with_image = [index for index, item in enumerate(items) if item.image is not None]
-    half = bounds.model_images // 2
-    chosen = with_image
-    if len(with_image) > bounds.model_images:
-        chosen = with_image[: bounds.model_images - half] + with_image[len(with_image) - half :]
-    picked: Picked = {}
-    for index in chosen if images else ():
-        image = items[index].image
-        picked[index] = image_part(*image, bounds) if image else None
-    head, dropped, tail = _join(firewall, items, picked, images)
-    text, left_out = cut_middle(head, dropped, tail, chars=bounds.model_chars, path=firewall.whole.path)
-    if left_out:
-        firewall.whole.spill()
-    unseen = _error_unseen(reply, items, text)
-    body = "\n".join(filter(None, (text.rstrip("\n"), unseen))) or "(no output)"
+    bounds, items = firewall.bounds, firewall.items
+    picked = _pick_images(items, bounds) if images else {}
+    pieces = _pieces(reply, firewall, picked, images)
+    text = cut_pieces(pieces, firewall.whole, bounds.model_chars)
+    words = str(reply.extra.get("words", "")).strip()
+    last_words = f"The kernel's last words:\n{words}" if words else ""
+    body = "\n".join(filter(None, (text.rstrip("\n"), _error_unseen(reply, items, text), last_words)))
     parts = [part for part in picked.values() if part is not None]
-    shown = len(parts)
-    total = len(with_image) + firewall.left_out[1].images
-    remark = f"; {shown} of {total} images attached" if images and shown < total else ""
-    return (TextPart(text=f"{body}\n{status_line(reply, elapsed, remark)}"), *parts)
+    total = sum(item.image is not None for item in items) + firewall.left_out[1].images
+    remark = f"{len(parts)} of {total} images attached" if images and len(parts) < total else ""
+    last_line = status_line(reply, elapsed, shown=bool(body), tool=firewall.name, remark=remark)
+    nothing = "(no new output)" if reply.status is Status.RUNNING else "(no output)"
+    return (TextPart(text=f"{body or nothing}\n{last_line}"), *parts)
 
 
-def status_line(reply: ExecuteReply, elapsed: float, remark: str = "") -> str:
-    """How the execution ended, in brackets: ``[ok, 0.4 s]``, ``[error: ValueError, 0.1 s]``, ``[kernel died: …]``."""
-    time, detail = format_seconds(elapsed), reply.detail.strip().removesuffix(".")
-    more = f"; {detail}" if detail else ""
-    match reply.status:
-        case Status.OK:
-            text = f"ok, {time}{more}"
-        case Status.ERROR:
-            text = f"error{f': {reply.ename}' if reply.ename else ''}, {time}{more}"
-        case Status.TIMED_OUT:
-            text = f"timed out after {time}; the partial output is above{more}"
-        case Status.RUNNING:
-            text = f"still running after {time}; the output so far is above{more}"
-        case Status.INTERRUPTED:
-            text = f"interrupted after {time}; the output until then is above{more}"
-        case Status.KERNEL_DIED:
-            text = f"kernel died: {detail or 'it ended without a reply'}; after {time}, the last output is above"
-        case Status.DENIED:
-            text = f"denied: {detail or 'it was not run'}"
-        case Status.UNKNOWN:
-            text = f"outcome unknown: {detail or 'no reply was recorded'}"
-    return f"[{text}{remark}]"
+def _pick_images(items: Sequence[Item], bounds: Bounds) -> Picked:
+    """The first and the last images, as many as the model may get."""
+    images = [(index, item.image) for index, item in enumerate(items) if item.image is not None]
+    if len(images) > bounds.model_images:
+        half = bounds.model_images // 2
+        images = images[: bounds.model_images - half] + images[len(images) - half :]
+    return {index: image_part(*image, bounds) for index, image in images}
 
 
-def _join(firewall: Firewall, items: Sequence[Item], picked: Picked, images: bool) -> Extent:
-    """All outputs as one text: what comes before the first gap, the gaps and what is between them, what comes after."""
-    pieces: list[str | Amount] = []
-    position, left_out = firewall.left_out
+def _pieces(reply: ExecuteReply, firewall: Firewall, picked: Picked, images: bool) -> list[Piece]:
+    """The outputs in order, without what the model is told otherwise, and markers where the images are."""
+    pieces: list[Piece] = []
+    items, (position, left_out) = firewall.items, firewall.left_out
+    plotted = bool(left_out.images) or any(item.image is not None for item in items)
     numbers = {index: number for number, index in enumerate((i for i, part in picked.items() if part), start=1)}
     for index, item in enumerate(items):
         if index == position and left_out:
-            pieces.append(left_out)
+            pieces.append(Piece(dropped=left_out))
+        if told_by_status(item, reply) or (plotted and _is_artist(item)):
+            pieces.append(Piece(shift=item.amount().lines))
+            continue
         head, dropped, tail = item.reading()
-        pieces += [head, dropped, tail] if dropped else [head + tail]
-        if isinstance(pieces[-1], str) and pieces[-1] and not pieces[-1].endswith("\n"):
-            pieces[-1] += "\n"
+        end = "" if not (tail or head) or (tail or head).endswith("\n") else "\n"
+        pieces += [Piece(head), Piece(dropped=dropped), Piece(tail + end)] if dropped else [Piece(head + tail + end)]
         if item.image is not None:
-            pieces.append(_marker(item.image, numbers.get(index), index in picked, images) + "\n")
-    gaps = [index for index, piece in enumerate(pieces) if isinstance(piece, Amount)]
-    if not gaps:
-        return "".join(map(str, pieces)), Amount(), ""
-    between = (piece if isinstance(piece, Amount) else measure(piece) for piece in pieces[gaps[0] : gaps[-1] + 1])
-    head = "".join(map(str, pieces[: gaps[0]]))
-    return head, sum(between, Amount()), "".join(map(str, pieces[gaps[-1] + 1 :]))
+            marker = _marker(item.image, numbers.get(index), picked, index, images)
+            pieces.append(Piece(marker + "\n", shift=-1))
+    return pieces
 
 
-def _marker(image: tuple[str, str], number: int | None, tried: bool, images: bool) -> str:
+def _is_artist(item: Item) -> bool:
+    """Whether this is the value of the last line of a cell that plots, such as ``Text(0.5, 1.0, 'Loss')``."""
+    if not isinstance(item, DisplayItem) or item.kind != "execute_result" or item.image is not None:
+        return False
+    head, dropped, tail = item.reading()
+    return not dropped and is_artist_repr(head + tail)
+
+
+def _marker(image: tuple[str, str], number: int | None, picked: Picked, index: int, images: bool) -> str:
+    """What stands in the text for an image: its number, its size as the model gets it, or why it is not attached."""
+    part, size = picked.get(index), image_size(*image)
+    if part is not None:
+        sent = image_size(part.media_type, part.data)
+        scaled = (
+            f", scaled down from {size[0]}x{size[1]}; crop it in python for detail" if size and sent != size else ""
+        )
+        return f"[image {number}: {describe_image(part.media_type, part.data)}{scaled}]"
     description = describe_image(*image)
-    if number is not None:
-        return f"[image {number}: {description}]"
     if not images:
-        return f"[image: {description}, not shown to this model]"
-    return f"[image: {description}, {'could not be read' if tried else 'in the notebook only'}]"
+        return f"[image: {description}; you cannot be shown pictures, print the numbers behind it]"
+    return f"[image: {description}, {'could not be read' if index in picked else 'not attached'}]"
 
 
 def _error_unseen(reply: ExecuteReply, items: Sequence[Item], text: str) -> str:

@@ -28,7 +28,7 @@ Item = StreamItem | DisplayItem
 
 
 class Firewall:
-    """The outputs of one call.
+    """The outputs of one call of the tool ``name``.
 
     ``secrets`` are texts that must not pass, ``save_image`` is called with number, media type and base64 data of an
     image that the cell cannot keep, and returns where it was put. Neither the size of an output nor their number makes
@@ -45,6 +45,7 @@ class Firewall:
         secrets: Sequence[str] = (),
         save_image: Callable[[int, str, str], str] | None = None,
     ) -> None:
+        self.name = name
         self.bounds = bounds
         self.whole = WholeText(sink, bounds.kept_chars)
         self._secrets = sorted({secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}, key=len, reverse=True)

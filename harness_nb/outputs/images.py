@@ -1,7 +1,7 @@
 """Images in outputs: their size, and a copy that is small enough for a model.
 
 The firewall and ``result_content`` call it. Sizes are read from the file headers (PNG specification 11.2.2, GIF89a 18,
-JPEG: ITU T.81 B.2.2), so that Pillow is imported only when an image must really be converted.
+JPEG: ITU T.81 B.2.2, WebP: RFC 9649), so that Pillow is imported only when an image must really be converted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def image_size(media_type: str, data: str) -> tuple[int, int] | None:
             return width, height
         if raw.startswith(b"\xff\xd8"):
             return _jpeg_size(raw)
-    except struct.error:
+        if raw.startswith(b"RIFF") and raw[8:12] == b"WEBP":
+            return _webp_size(raw)
+    except (struct.error, IndexError):
         return None
     return None
 
@@ -51,6 +53,17 @@ def _jpeg_size(raw: bytes) -> tuple[int, int] | None:
         (length,) = struct.unpack(">H", raw[position + 2 : position + 4])
         position += 2 + length
     return None
+
+
+def _webp_size(raw: bytes) -> tuple[int, int]:
+    kind = raw[12:16]
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(raw[24:27], "little"), 1 + int.from_bytes(raw[27:30], "little")
+    if kind == b"VP8L":
+        (bits,) = struct.unpack("<I", raw[21:25])
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    width, height = struct.unpack("<HH", raw[26:30])
+    return width & 0x3FFF, height & 0x3FFF
 
 
 def describe_image(media_type: str, data: str) -> str:

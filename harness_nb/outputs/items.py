@@ -73,9 +73,10 @@ class StreamItem:
         return strip_colors(head), dropped, strip_colors(tail)
 
     def amount(self) -> Amount:
-        """How much this is."""
+        """How much this is; an unfinished last line counts as one, which it becomes where another output follows."""
         head, dropped, tail = self.extent()
-        return Amount(outputs=1) + measure(head) + dropped + measure(tail)
+        unfinished = bool(head + tail) and not (tail or head).endswith("\n")
+        return Amount(outputs=1, lines=int(unfinished)) + measure(head) + dropped + measure(tail)
 
 
 class DisplayItem:

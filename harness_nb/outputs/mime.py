@@ -21,9 +21,18 @@ from harness_nb.types import JsonObject
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _JSON_TYPE = re.compile(r"application/(.*\+)?json\Z")
 _PLACEHOLDER = re.compile(r"<(IPython\.core\.display\.\w+ object|Figure size .*|PIL\..*|.* at 0x[0-9a-fA-F]+)>\Z", re.S)
+_ARTIST = re.compile(
+    r"<(?:matplotlib|mpl_toolkits|seaborn)\.[\w.]+(?: object)? at 0x[0-9a-fA-F]+>"
+    r"|<\w*Axes\w*: (?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^<>'\"])*>"
+    r"|<\w*Container object of \d+ artists>"
+    r"|<Figure size \S+ with \d+ Axes>"
+    r"|Text\([^()'\"]*(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)"
+)
+_AROUND_ARTISTS = re.compile(r"(?:array|dtype=object|\.\.\.|[\s\[\](),])*")
 _TEXT_TYPES = ("text/markdown", "text/latex")
 _BINARY_TYPES = (*RASTER_TYPES, "application/pdf")
 _READ_HTML = 500_000
+_READ_REPR = 20_000
 _SURROGATE = re.compile("[\ud800-\udfff\0]")
 
 
@@ -163,6 +172,15 @@ class _TextOfHtml(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self._hidden:
             self.pieces.append(re.sub(r"\s+", " ", data))
+
+
+def is_artist_repr(text: str) -> bool:
+    """Whether ``text`` is nothing but what matplotlib's objects call themselves: ``Text(0.5, 1.0, 'Loss')``.
+
+    It is the value of a plotting cell's last line, which says less than the plot. Forms as of matplotlib 3.11.
+    """
+    rest, count = _ARTIST.subn("", text[:_READ_REPR])
+    return count > 0 and len(text) <= _READ_REPR and _AROUND_ARTISTS.fullmatch(rest) is not None
 
 
 def html_to_text(html: str) -> str:

@@ -28,6 +28,7 @@ BACKGROUND_SECONDS = 0.1
 """How long what bash left behind has to become what it was started as, before it is named."""
 
 MARK = "HARNESS_NB_CELL"
+ENDED = "bash and what it had started were ended"
 
 
 class CalledProcessError(subprocess.CalledProcessError):
@@ -71,7 +72,7 @@ def run_bash(cell: str) -> None:
             pipes.relay_until_exit()
         except KeyboardInterrupt:
             _stop(process, pipes, mark)
-            raise brief(KeyboardInterrupt("bash and what it had started were ended")) from None
+            raise brief(KeyboardInterrupt(ENDED)) from None
         except BaseException:
             _stop(process, pipes, mark)
             raise

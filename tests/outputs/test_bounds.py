@@ -28,9 +28,9 @@ def test_whole_lines_are_left_out_of_the_middle() -> None:
     )
 
 
-def test_the_pointer_says_where_the_rest_is() -> None:
+def test_the_sentence_says_where_the_whole_is() -> None:
     cut = head_and_tail(lines(1, 100), 40, path="outputs/c1.txt")
-    assert cut.split("\n")[2] == "… 96 lines (761 B) left out; whole output: outputs/c1.txt, read it with read_file …"
+    assert cut.split("\n")[2] == "… 96 lines (761 B) left out; whole output: outputs/c1.txt …"
 
 
 def test_a_long_line_is_cut_within() -> None:
@@ -102,6 +102,7 @@ def test_bytes_for_people(count: int, expected: str) -> None:
     [
         (Amount(lines=12345, chars=9, bytes=1_200_000), "… 12,345 lines (1.2 MB) left out …"),
         (Amount(lines=1, chars=80, bytes=80), "… 80 characters left out …"),
+        (Amount(lines=1, chars=1, bytes=1), "… 1 character left out …"),
         (Amount(images=1, outputs=1), "… 1 image left out …"),
         (Amount(lines=2, chars=4, bytes=4, images=180, outputs=190), "… 2 lines (4 B) and 180 images left out …"),
         (Amount(outputs=3), "… 3 outputs left out …"),

@@ -26,6 +26,15 @@ def opened(data: str) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(data)))
 
 
+def test_the_size_of_a_webp_image_is_read_in_all_its_forms() -> None:
+    for options in ({}, {"lossless": True}, {"exif": b"Exif\0\0"}):
+        buffer = io.BytesIO()
+        Image.new("RGB", (123, 45), "red").save(buffer, "WEBP", **options)
+        data = base64.b64encode(buffer.getvalue()).decode()
+        assert image_size("image/webp", data) == (123, 45)
+    assert image_size("image/webp", base64.b64encode(b"RIFF....WEBPVP8 ").decode()) is None
+
+
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF"])
 def test_the_size_is_read_from_the_header(kind: str) -> None:
     media_type = f"image/{kind.lower()}"

@@ -70,8 +70,8 @@ def test_a_huge_data_frame_loses_its_html_and_says_so() -> None:
 
 def test_a_huge_plain_text_is_cut() -> None:
     cleaned = clean_bundle({"text/plain": "row\n" * 20_000}, Bounds())
-    assert cleaned["text/plain"].count("\n") == 401
-    assert "… 19,600 lines (78.4 KB) left out …" in cleaned["text/plain"]
+    assert cleaned["text/plain"].count("\n") == 421
+    assert "… 19,580 lines (78.3 KB) left out …" in cleaned["text/plain"]
 
 
 def test_huge_other_forms_and_broken_images_are_left_out() -> None:

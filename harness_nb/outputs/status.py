@@ -1,0 +1,93 @@
+"""How the execution of a call ended, in one line for the model, and which outputs that line makes superfluous.
+
+``content`` uses it. A call of ``bash`` raises Python exceptions in the tool kernel, as IPython's own ``%%bash`` does;
+the model, which wrote no Python, is told the exit status instead. It imports only its neighbours in ``outputs``,
+types and ports.
+"""
+
+from __future__ import annotations
+
+import re
+
+from harness_nb.outputs.bounds import format_seconds
+from harness_nb.outputs.items import DisplayItem, StreamItem
+from harness_nb.ports import ExecuteReply
+from harness_nb.types import Status
+
+_BASH_FAILED = re.compile(r"bash (?:exited with (?P<status>status \d+)|(?P<killed>was killed by [\w ]+))\Z")
+_BASH_ENDED = "bash and what it had started were ended"
+_LONGEST_TIMEOUT = 3600
+_STOPPED = (Status.TIMED_OUT, Status.INTERRUPTED)
+
+
+def told_by_status(item: DisplayItem | StreamItem, reply: ExecuteReply) -> bool:
+    """Whether an output is an error that says, in Python's words, what the status line says: how bash ended."""
+    if not isinstance(item, DisplayItem) or item.kind != "error":
+        return False
+    same = (item.output.get("ename"), item.output.get("evalue")) == (reply.ename, reply.evalue)
+    return same and (_bash_failure(reply) is not None or _is_bash_stopped(reply))
+
+
+def _bash_failure(reply: ExecuteReply) -> re.Match[str] | None:
+    if reply.status is not Status.ERROR or reply.ename != "CalledProcessError":
+        return None
+    return _BASH_FAILED.match(reply.evalue or "")
+
+
+def _is_bash_stopped(reply: ExecuteReply) -> bool:
+    return reply.status in _STOPPED and (reply.ename, reply.evalue) == ("KeyboardInterrupt", _BASH_ENDED)
+
+
+def status_line(reply: ExecuteReply, elapsed: float, *, shown: bool = True, tool: str = "", remark: str = "") -> str:
+    """How the execution ended, in brackets: ``[ok, 0.4 s]``, ``[error: KeyError, 0.1 s]``, ``[exit status 1, 0.2 s]``.
+
+    ``elapsed`` is in seconds, ``shown`` says whether there is output above the line, ``tool`` is the name of the tool
+    that was called, ``remark`` is added at the end.
+    """
+    time, detail = format_seconds(elapsed), " ".join(reply.detail.split()).removesuffix(".")
+    match reply.status:
+        case Status.OK:
+            parts = [f"ok, {time}", detail]
+        case Status.ERROR:
+            parts = [f"{_failure(reply)}, {time}", detail]
+        case Status.TIMED_OUT | Status.INTERRUPTED:
+            parts = [*_stopped(reply, time, shown), detail, _advice(reply, tool)]
+        case Status.RUNNING:
+            parts = [f"still running after {time}", "its new output is above" if shown else "no new output", detail]
+        case Status.KERNEL_DIED:
+            parts = [f"kernel died after {time}", "the last output is above" if shown else "", detail]
+        case Status.DENIED:
+            parts = [f"denied: {detail or 'it was not run'}"]
+        case Status.UNKNOWN:
+            parts = [f"outcome unknown: {detail or 'no reply was recorded'}"]
+    return f"[{'; '.join(part for part in (*parts, remark) if part)}]"
+
+
+def _failure(reply: ExecuteReply) -> str:
+    failed = _bash_failure(reply)
+    if failed is not None:
+        return f"exit {failed['status']}" if failed["status"] else f"bash {failed['killed']}"
+    return f"error: {reply.ename}" if reply.ename else "error"
+
+
+def _stopped(reply: ExecuteReply, time: str, shown: bool) -> list[str]:
+    """What a timeout or an interrupt did to the call, and what is left of it."""
+    timeout = reply.extra.get("timeout")
+    if reply.status is Status.TIMED_OUT:
+        ended, until = f"timed out after {f'{timeout:g} s' if timeout else time}", "so far"
+    else:
+        ended, until = f"interrupted after {time}", "until then"
+    of_bash = _is_bash_stopped(reply)
+    if of_bash:
+        ended += " and was ended, with all it had started"
+    kept = "" if of_bash or reply.extra.get("names_lost") else "the kernel lives on with its names"
+    return [ended, f"the output {until} is above" if shown else "", kept]
+
+
+def _advice(reply: ExecuteReply, tool: str) -> str:
+    """What to do after a timeout. Only ``python`` and ``bash`` take one; the other tools have a fixed one."""
+    if reply.status is not Status.TIMED_OUT or not tool:
+        return ""
+    if tool in ("python", "bash"):
+        return f"pass a larger timeout (at most {_LONGEST_TIMEOUT}) if it needs longer"
+    return "ask for less at once"
