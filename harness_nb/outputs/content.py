@@ -13,7 +13,7 @@ from harness_nb.outputs.images import describe_image, image_part, image_size
 from harness_nb.outputs.items import DisplayItem
 from harness_nb.outputs.joined import Piece, cut_pieces
 from harness_nb.outputs.mime import is_artist_repr
-from harness_nb.outputs.status import status_line, told_by_status
+from harness_nb.outputs.status import status_line, told_by_status, words_of_refusal
 from harness_nb.ports import ExecuteReply
 from harness_nb.types import ImagePart, Part, Status, TextPart
 
@@ -60,8 +60,11 @@ def _pieces(reply: ExecuteReply, firewall: Firewall, picked: Picked, images: boo
     for index, item in enumerate(items):
         if index == position and left_out:
             pieces.append(Piece(dropped=left_out))
-        if told_by_status(item, reply) or (plotted and _is_artist(item)):
+        if told_by_status(item, reply, firewall.name) or (plotted and _is_artist(item)):
             pieces.append(Piece(shift=item.amount().lines))
+            continue
+        if words := words_of_refusal(item, firewall.name):
+            pieces.append(Piece(words))
             continue
         head, dropped, tail = item.reading()
         end = "" if not (tail or head) or (tail or head).endswith("\n") else "\n"

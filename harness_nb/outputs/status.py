@@ -1,8 +1,8 @@
 """How the execution of a call ended, in one line for the model, and which outputs that line makes superfluous.
 
-``content`` uses it. A call of ``bash`` raises Python exceptions in the tool kernel, as IPython's own ``%%bash`` does;
-the model, which wrote no Python, is told the exit status instead. It imports only its neighbours in ``outputs``,
-types and ports.
+``content`` uses it. Calls of ``bash`` and of the file tools raise Python exceptions in the tool kernel, so that a
+re-run of the notebook stops there; the model, which wrote no Python, is told the exit status, or the words alone. It
+imports only its neighbours in ``outputs``, types and ports.
 """
 
 from __future__ import annotations
@@ -18,14 +18,31 @@ _BASH_FAILED = re.compile(r"bash (?:exited with (?P<status>status \d+)|(?P<kille
 _BASH_ENDED = "bash and what it had started were ended"
 _LONGEST_TIMEOUT = 3600
 _STOPPED = (Status.TIMED_OUT, Status.INTERRUPTED)
+_WITH_TIMEOUT = ("python", "bash")
+_PYTHON = ("python", "wait", "")
+"""Tools whose errors are those of code that the model wrote, or may be."""
 
 
-def told_by_status(item: DisplayItem | StreamItem, reply: ExecuteReply) -> bool:
-    """Whether an output is an error that says, in Python's words, what the status line says: how bash ended."""
+def told_by_status(item: DisplayItem | StreamItem, reply: ExecuteReply, tool: str) -> bool:
+    """Whether an output is an error that says, in Python's words, what the status line says: how bash ended.
+
+    For other tools that are no Python, also the traceback of an interrupt.
+    """
     if not isinstance(item, DisplayItem) or item.kind != "error":
         return False
+    if reply.status in _STOPPED and reply.ename == "KeyboardInterrupt" and tool not in _PYTHON:
+        return True
     same = (item.output.get("ename"), item.output.get("evalue")) == (reply.ename, reply.evalue)
     return same and (_bash_failure(reply) is not None or _is_bash_stopped(reply))
+
+
+def words_of_refusal(item: DisplayItem | StreamItem, tool: str) -> str:
+    """What a file tool says of itself in an error of one part, without Python's name for it; else empty."""
+    if not isinstance(item, DisplayItem) or item.kind != "error" or tool in _PYTHON:
+        return ""
+    name, parts = f"{item.output.get('ename')}: ", item.output.get("traceback", [])
+    text = "".join(map(str, item.reading()[::2]))
+    return text.removeprefix(name) if len(parts) == 1 and text.startswith(name) else ""
 
 
 def _bash_failure(reply: ExecuteReply) -> re.Match[str] | None:
@@ -49,7 +66,7 @@ def status_line(reply: ExecuteReply, elapsed: float, *, shown: bool = True, tool
         case Status.OK:
             parts = [f"ok, {time}", detail]
         case Status.ERROR:
-            parts = [f"{_failure(reply)}, {time}", detail]
+            parts = [f"{_failure(reply, tool)}, {time}", detail]
         case Status.TIMED_OUT | Status.INTERRUPTED:
             parts = [*_stopped(reply, time, shown), detail, _advice(reply, tool)]
         case Status.RUNNING:
@@ -63,11 +80,11 @@ def status_line(reply: ExecuteReply, elapsed: float, *, shown: bool = True, tool
     return f"[{'; '.join(part for part in (*parts, remark) if part)}]"
 
 
-def _failure(reply: ExecuteReply) -> str:
+def _failure(reply: ExecuteReply, tool: str) -> str:
     failed = _bash_failure(reply)
     if failed is not None:
         return f"exit {failed['status']}" if failed["status"] else f"bash {failed['killed']}"
-    return f"error: {reply.ename}" if reply.ename else "error"
+    return f"error: {reply.ename}" if reply.ename and tool in _PYTHON else "error"
 
 
 def _stopped(reply: ExecuteReply, time: str, shown: bool) -> list[str]:
@@ -88,6 +105,6 @@ def _advice(reply: ExecuteReply, tool: str) -> str:
     """What to do after a timeout. Only ``python`` and ``bash`` take one; the other tools have a fixed one."""
     if reply.status is not Status.TIMED_OUT or not tool:
         return ""
-    if tool in ("python", "bash"):
+    if tool in _WITH_TIMEOUT:
         return f"pass a larger timeout (at most {_LONGEST_TIMEOUT}) if it needs longer"
     return "ask for less at once"

@@ -24,9 +24,9 @@ class MemorySink:
 class Cell:
     """Feeds a firewall and folds its events twice: all of them, and the lasting ones."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, tool: str = "python", **options: Any) -> None:
         self.sink = MemorySink()
-        self.firewall = Firewall("c1", "python", sink=self.sink, **options)
+        self.firewall = Firewall("c1", tool, sink=self.sink, **options)
         self.events: list[CellOutput] = []
         self.screen: list[dict[str, Any]] = []
         self.record: list[dict[str, Any]] = []

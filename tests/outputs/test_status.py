@@ -7,7 +7,7 @@ from driven_cell import Cell
 from said import err, out, raised
 
 from harness_nb.outputs import format_seconds, result_content, status_line
-from harness_nb.ports import ExecuteReply
+from harness_nb.ports import ExecuteReply, Output
 from harness_nb.tools import bash
 from harness_nb.toolset import MAX_TIMEOUT
 from harness_nb.types import Status, TextPart
@@ -168,6 +168,35 @@ def test_a_stopped_script_does_not_speak_of_a_keyboard() -> None:
     )
     python = Cell().run([out("on\n"), raised("KeyboardInterrupt", "")])
     assert text_of(python, stopped(Status.INTERRUPTED)).startswith("on\nKeyboardInterrupt\n[interrupted after")
+
+
+REFUSAL = "search matches 0 times in a.py; nothing was changed. The nearest lines are:\n     1\tx = 1"
+
+
+def test_a_file_tool_refuses_in_its_own_words() -> None:
+    reply = ExecuteReply(Status.ERROR, 1, "ValueError", REFUSAL)
+    refused = [raised("ValueError", REFUSAL)]
+    assert text_of(Cell("search_replace").run(refused), reply) == f"{REFUSAL}\n[error, 0.2 s]"
+    assert text_of(Cell("python").run(refused), reply) == f"ValueError: {REFUSAL}\n[error: ValueError, 0.2 s]"
+
+
+def test_a_fault_of_a_file_tool_keeps_its_traceback() -> None:
+    parts = ["File /tools/reading.py:3, in read_file()\n----> 3 x.y\n", "AttributeError: y"]
+    fault = Output("error", {"ename": "AttributeError", "evalue": "y", "traceback": parts})
+    reply = ExecuteReply(Status.ERROR, 1, "AttributeError", "y")
+    assert text_of(Cell("read_file").run([fault]), reply) == (
+        "File /tools/reading.py:3, in read_file()\n----> 3 x.y\nAttributeError: y\n[error, 0.2 s]"
+    )
+
+
+def test_a_file_tool_that_is_stopped_shows_nothing_of_its_inside() -> None:
+    parts = ["File /tools/searching.py:3, in search_files()\n----> 3 x.y\n", "KeyboardInterrupt: "]
+    inside = Output("error", {"ename": "KeyboardInterrupt", "evalue": "", "traceback": parts})
+    cell = Cell("search_files").run([out("a.py:1: x\n"), inside])
+    assert text_of(cell, stopped(Status.TIMED_OUT, timeout=120)) == (
+        "a.py:1: x\n[timed out after 120 s; the output so far is above; the kernel lives on with its names; "
+        "ask for less at once]"
+    )
 
 
 def test_the_last_words_of_a_kernel_stand_above_the_line() -> None:
