@@ -7,11 +7,12 @@ ships.
 from __future__ import annotations
 
 import asyncio
-import getpass
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TextIO
 
+from harness_nb.outputs import clean_text
 from harness_nb.types import Approval, Decision, ToolCall
 
 
@@ -25,18 +26,28 @@ class DenyApprover:
         """Deny, with the reason of the decision."""
         return Approval(approved=False, reason=f"{decision.reason} ({self._why})", by="nobody")
 
+    @property
+    def can_answer(self) -> bool:
+        """Nobody is there."""
+        return False
+
     async def answer(self, question: str, *, secret: bool) -> str | None:
         """Nobody answers."""
         return None
 
 
 class FixedApprover:
-    """Gives the answers and lines it was made with, in order; then denies. Keeps what it was asked in ``asked``."""
+    """Gives the answers and lines it was made with, in order; then denies, and answers nothing.
+
+    Keeps what it was asked in ``asked``, and the questions of tool code, with whether they are secret, in
+    ``questions``.
+    """
 
     def __init__(self, answers: Iterable[Approval] = (), lines: Iterable[str] = ()) -> None:
         self._answers = list(answers)
         self._lines = list(lines)
         self.asked: list[ToolCall] = []
+        self.questions: list[tuple[str, bool]] = []
 
     async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
         """The next answer."""
@@ -44,6 +55,16 @@ class FixedApprover:
         return (
             self._answers.pop(0) if self._answers else Approval(approved=False, reason="no answer is left", by="nobody")
         )
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether a line is left."""
+        return bool(self._lines)
+
+    async def answer(self, question: str, *, secret: bool) -> str | None:
+        """The next line."""
+        self.questions.append((question, secret))
+        return self._lines.pop(0) if self._lines else None
 
 
 class TerminalApprover:
@@ -55,29 +76,58 @@ class TerminalApprover:
 
     async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
         """Show the cell and the reason, and wait for a line that begins with y or n."""
-        if not self._source.isatty():
+        if not self.can_answer:
             return await DenyApprover("no terminal to ask at").ask(call, source, decision)
-        return await asyncio.to_thread(self._ask, call, source, decision)
+        self._screen.write(f"\n{call.name} asks for your approval: {decision.reason}\n\n{source}\n\n")
+        return read_answer(await self._read_line("Run it? [y/N, or N and a word to the model] ") or "")
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether there is a terminal."""
+        return self._source.isatty()
 
     async def answer(self, question: str, *, secret: bool) -> str | None:
         """Put the question of tool code to the person, and read a line (unseen if ``secret``)."""
-        if not self._source.isatty():
-            return None
-        return await asyncio.to_thread(self._read_line, question, secret)
+        return await self._read_line(asked_by_code(question), secret) if self.can_answer else None
 
-    def _read_line(self, question: str, secret: bool) -> str:
-        self._screen.write("\nThe running code asks:\n")
+    async def _read_line(self, question: str, secret: bool = False) -> str | None:
+        """A line that the person types; ``None`` for the end of the file (Ctrl-D).
+
+        A terminal hands over whole lines, so nothing blocks here, and a cancellation leaves no thread behind that
+        would wait for a key.
+        """
+        loop, there = asyncio.get_running_loop(), asyncio.Event()
+        with _unechoed(self._source) if secret else nullcontext():
+            self._screen.write(question)
+            self._screen.flush()
+            loop.add_reader(self._source.fileno(), there.set)
+            try:
+                await there.wait()
+            finally:
+                loop.remove_reader(self._source.fileno())
+            line = self._source.readline()
         if secret:
-            return getpass.getpass(question)
-        self._screen.write(question)
-        self._screen.flush()
-        return self._source.readline().rstrip("\n")
+            self._screen.write("\n")
+        return line.removesuffix("\n") if line else None
 
-    def _ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
-        self._screen.write(f"\n{call.name} asks for your approval: {decision.reason}\n\n{source}\n\n")
-        self._screen.write("Run it? [y/N, or N and a word to the model] ")
-        self._screen.flush()
-        return read_answer(self._source.readline())
+
+@contextmanager
+def _unechoed(terminal: TextIO) -> Iterator[None]:
+    """What is typed is not seen."""
+    import termios
+
+    before = termios.tcgetattr(terminal)
+    flags = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    termios.tcsetattr(terminal, termios.TCSADRAIN, flags)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def asked_by_code(question: str) -> str:
+    """The question of tool code as a person is shown it: nobody may take it for a question of the harness."""
+    return f"The running code asks: {clean_text(question).strip() or '(no question)'} "
 
 
 def read_answer(line: str) -> Approval:

@@ -81,7 +81,8 @@ class Cells:
     """The cells of a session.
 
     ``firewall`` makes a fresh one for a call, ``clock`` gives seconds, ``inspect`` looks after each cell for what it
-    should not have done; what it says is told to the model and to the person.
+    should not have done; what it says is told to the model and to the person. ``working_time`` is a clock that stands
+    still while a question of the code is open: timeouts are measured by it.
     """
 
     def __init__(
@@ -90,11 +91,13 @@ class Cells:
         firewall: Callable[[ToolCall], Firewall],
         clock: Callable[[], float],
         inspect: Callable[[], str],
+        working_time: Callable[[], float] | None = None,
     ) -> None:
         self._kernel = kernel
         self._firewall = firewall
         self._clock = clock
         self._inspect = inspect
+        self._working_time = working_time or clock
         self._open: dict[str, Cell] = {}
         self._left: dict[str, Cell] = {}
         self._steps: list[str] = []
@@ -140,8 +143,9 @@ class Cells:
         beside = any(not cell.beside for cell in self.running())
         cell = self._open[call.call_id] = Cell(call, source, self._firewall(call), self._clock(), beside)
         yield ev.CellStarted(call_id=call.call_id, name=call.name, source=source)
+        began = self._working_time()
         cell.start(self._kernel, None if keep else timeout)
-        while not cell.ended and not (keep and self._age(cell) > timeout):
+        while not cell.ended and not (keep and self._working_time() - began > timeout):
             await cell.tick()
             for output in cell.firewall.drain(self._clock()):
                 yield output
@@ -161,7 +165,7 @@ class Cells:
         Returns when it ends, when ``until`` matches its output, on an anomaly, or after ``seconds``. ``stop``
         interrupts it first.
         """
-        began = self._clock()
+        began = self._working_time()
         cell.watch = Watch(until, began)
         if stop and not cell.ended:
             await self._stop(cell)
@@ -170,8 +174,8 @@ class Cells:
             await cell.tick()
             for output in cell.firewall.drain(self._clock()):
                 yield output
-            why = cell.watch.reason(self._clock()) if not stop else ""
-            if not why and self._clock() - began >= seconds:
+            why = cell.watch.reason(self._working_time()) if not stop else ""
+            if not why and self._working_time() - began >= seconds:
                 why = f"the {format_seconds(seconds)} are over"
         cell.watch = None
         if cell.ended:

@@ -137,16 +137,29 @@ class Kernel(Protocol):
         ...
 
 
-class Approver(Protocol):
-    """Whoever answers: when a policy says "ask", and when tool code calls ``input()``."""
+class Answers(Protocol):
+    """Whoever answers when tool code calls ``input()`` or ``getpass()``. The tool kernel asks it."""
 
-    async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
-        """Return the answer. Where nobody can answer it returns a denial at once; it never waits in vain."""
+    @property
+    def can_answer(self) -> bool:
+        """Whether a person is there to answer. Cheap: it is looked at before each cell.
+
+        Where it is false, the code gets a clear error as soon as it asks, and ``answer`` is not called.
+        """
         ...
 
     async def answer(self, question: str, *, secret: bool) -> str | None:
-        """A line of text for ``input(question)``, or ``getpass`` if ``secret``, in tool code.
+        """The line that the person gives to ``input(question)``, or to ``getpass(question)`` if ``secret``.
 
-        ``None``, at once, where nobody can answer.
+        ``None`` where nobody can answer after all; the code then gets the same error. It is cancelled when the cell
+        ends while the question is open.
         """
+        ...
+
+
+class Approver(Answers, Protocol):
+    """Whoever answers when a policy says "ask"; the loop asks. The same person answers the questions of tool code."""
+
+    async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
+        """Return the answer. Where nobody can answer it returns a denial at once; it never waits in vain."""
         ...

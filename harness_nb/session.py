@@ -30,6 +30,7 @@ from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
 from harness_nb.ports import Approver, Delta, Model, ModelSettings
 from harness_nb.pristine import Pristine, put_back_note
+from harness_nb.questions import Questions
 from harness_nb.settings import Settings
 from harness_nb.store import FOLDER, SessionStore, find_session, read_journal
 from harness_nb.surroundings import gather
@@ -63,13 +64,14 @@ class Session:
         self.ending: ev.SessionEnded | None = None
         self._settings = settings
         self._approver = approver
+        self._questions = kernel.answers = Questions(self._approver_in_force, time.monotonic)
         self._model = model
         self._store = store
         self._conversation = Conversation()
         self._notebook = NotebookFold(session_id)
         self._tools = Toolset(STANDARD_TOOLS, workspace=str(self.workspace))
         self._kernel = kernel
-        self._cells = Cells(kernel, self._firewall, time.monotonic, self._put_back)
+        self._cells = Cells(kernel, self._firewall, time.monotonic, self._put_back, self._questions.working_time)
         self._surroundings: Surroundings | None = None
         self._gate: Gate | None = None
         self._pristine = Pristine(self.workspace, ())
@@ -118,6 +120,7 @@ class Session:
         if (settings.check, settings.read_only) != (self._settings.check, self._settings.read_only):
             self._gate = None
         self._settings, self._approver = settings, approver
+        self._questions.answers = self._approver_in_force
 
     async def send(self, prompt: str) -> AsyncGenerator[ev.Event | Delta]:
         """Work on a prompt; yields what happens and ends with ``SessionEnded``.
@@ -190,9 +193,7 @@ class Session:
             cells=self._cells,
             tools=self._tools,
             rules=(deny_outside_workspace, deny_read_only(self._pristine.patterns), ask_before_dangerous_commands),
-            approver=DenyApprover("the policy of this session is deny")
-            if settings.policy == "deny"
-            else self._approver,
+            approver=self._approver_in_force,
             gate=self._gate.run,
             clock=time.monotonic,
             limits=settings.limits,
@@ -203,6 +204,13 @@ class Session:
                 cache_key=self.id,
             ),
         )
+
+    @property
+    def _approver_in_force(self) -> Approver:
+        """Who is asked, for approvals and by tool code."""
+        if self._settings.policy == "deny":
+            return DenyApprover("the policy of this session is deny")
+        return self._approver
 
     def _read_only(self) -> tuple[str, ...]:
         """The patterns in force: those that were given, or the default where it matches anything."""

@@ -19,6 +19,7 @@ import zmq
 import zmq.asyncio
 from jupyter_client.asynchronous.client import AsyncKernelClient
 
+from harness_nb.kernel.questions import END_OF_FILE
 from harness_nb.kernel.routing import Execution, Router
 from harness_nb.types import JsonObject
 
@@ -57,6 +58,7 @@ class Connection:
         self._tasks = [
             asyncio.create_task(self._pump(self._client.iopub_channel, self.router.take_published)),
             asyncio.create_task(self._pump(self._client.shell_channel, self.router.take_reply)),
+            asyncio.create_task(self._pump(self._client.stdin_channel, self._take_question)),
         ]
 
     async def _pump(self, channel: Any, take: Callable[[JsonObject], None]) -> None:
@@ -68,6 +70,14 @@ class Connection:
             with suppress(ValueError, TypeError, KeyError, AttributeError):
                 _, parts = self._client.session.feed_identities(frames)
                 take(self._client.session.deserialize(parts))
+
+    def _take_question(self, message: JsonObject) -> None:
+        if not self.router.take_question(message):
+            self.answer(END_OF_FILE)
+
+    def answer(self, line: str) -> None:
+        """Answer the question that the kernel's code waits for."""
+        self._client.input(line)
 
     async def wait_until_ready(self) -> None:
         """Wait until the kernel answers and this client hears what it publishes."""

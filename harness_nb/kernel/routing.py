@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
 
+from harness_nb.kernel.questions import Question, question_of
 from harness_nb.ports import Output
 from harness_nb.types import JsonObject
 
@@ -22,7 +23,7 @@ class Execution:
 
     It is finished when the reply and the "idle" that follows its outputs have both come, in whichever order.
     ``printed`` counts the characters of stdout and stderr; ``changed`` is set whenever there is something new to look
-    at.
+    at; ``ask`` takes the questions of its code, while there is somebody to answer.
     """
 
     def __init__(self, message_id: str, execution_count: int | None = None) -> None:
@@ -32,6 +33,7 @@ class Execution:
         self.idle = False
         self.execution_count = execution_count
         self.printed = 0
+        self.ask: Callable[[Question], None] | None = None
         self._outputs: deque[Output] = deque()
 
     @property
@@ -42,6 +44,13 @@ class Execution:
     def add(self, output: Output) -> None:
         """Keep an output until it is taken; text that continues the last untaken output is joined to it."""
         self.printed += len(output.content["text"]) if output.kind == "stream" else 0
+        self._append(output)
+
+    def show(self, text: str) -> None:
+        """Add text that the kernel has not printed itself."""
+        self._append(Output(kind="stream", content={"name": "stdout", "text": text}))
+
+    def _append(self, output: Output) -> None:
         last = self._outputs[-1] if self._outputs else None
         if last is not None and last.kind == output.kind == "stream" and last.content["name"] == output.content["name"]:
             joined = {"name": last.content["name"], "text": last.content["text"] + output.content["text"]}
@@ -97,6 +106,16 @@ class Router:
         execution.reply = message["content"]
         execution.execution_count = message["content"].get("execution_count", execution.execution_count)
         execution.changed.set()
+
+    def take_question(self, message: JsonObject) -> bool:
+        """A message of the stdin channel. False when there is nobody to answer: its cell has ended."""
+        execution = self._executions.get(_parent(message))
+        if message["msg_type"] != "input_request":
+            return True
+        if execution is None or execution.ask is None:
+            return False
+        execution.ask(question_of(message))
+        return True
 
     def take_published(self, message: JsonObject) -> None:
         """A message of the iopub channel."""

@@ -10,8 +10,9 @@ from collections.abc import AsyncGenerator
 from typing import Literal
 
 from harness_nb.kernel.process import now
+from harness_nb.kernel.questions import Answering
 from harness_nb.kernel.started import StartedKernel
-from harness_nb.ports import Output
+from harness_nb.ports import Answers, Output
 
 REPEAT_SECONDS = 0.5
 LOST_IDLE_SECONDS = 2.0
@@ -23,10 +24,19 @@ class Run:
     """A cell that has been sent to a started kernel.
 
     ``stopped_by`` says why it was interrupted, if it was; ``began`` is in the clock of ``process.now``; its owner sets
-    ``concluded`` when nothing is left to be done about it.
+    ``concluded`` when nothing is left to be done about it. ``answers`` is who answers questions of the code, if
+    anybody; the time in which one is open does not count.
     """
 
-    def __init__(self, started: StartedKernel, source: str, *, timeout: float | None, grace: float) -> None:
+    def __init__(
+        self,
+        started: StartedKernel,
+        source: str,
+        *,
+        timeout: float | None,
+        grace: float,
+        answers: Answers | None = None,
+    ) -> None:
         self._started = started
         self._loop = asyncio.get_running_loop()
         self.timeout = timeout
@@ -37,8 +47,14 @@ class Run:
         self.concluded = False
         self._interrupted_at: float | None = None
         self._kill_at: float | None = None
-        self.execution = started.connection.execute(source)
+        self._answering: Answering | None = None
+        attended = answers is not None and answers.can_answer
+        self.execution = started.connection.execute(source, allow_stdin=attended)
+        if answers is not None and attended:
+            self._answering = Answering(answers, started.connection.answer, self.execution.show, self._notice_question)
+            self.execution.ask = self._answering.put
         self._deadline = None if timeout is None else self._loop.time() + timeout
+        self._left: float | None = None
         self._alarms: list[asyncio.TimerHandle] = []
         if self._deadline is not None:
             self._wake_at(self._deadline)
@@ -61,6 +77,9 @@ class Run:
                 if self._deadline is not None and self._loop.time() >= self._deadline and self.stopped_by is None:
                     self.stop("timeout")
         finally:
+            self.execution.ask = None
+            if self._answering is not None:
+                self._answering.end()
             for alarm in self._alarms:
                 alarm.cancel()
 
@@ -84,11 +103,21 @@ class Run:
             return
         if self.stopped_by is None:
             self.stopped_by = reason
+            self.execution.ask = None
             self._kill_at = moment + self.grace
             self._wake_at(self._kill_at)
         if self._interrupted_at is None or moment - self._interrupted_at >= REPEAT_SECONDS:
             self._interrupted_at = moment
             self._started.interrupt()
+
+    def _notice_question(self) -> None:
+        """Stop the clock of the timeout when a question is put, let it go on when it is answered."""
+        assert self._answering is not None
+        if self._answering.is_open and self._deadline is not None:
+            self._left, self._deadline = self._deadline - self._loop.time(), None
+        elif not self._answering.is_open and self._left is not None:
+            self._deadline, self._left = self._loop.time() + self._left, None
+            self._wake_at(self._deadline)
 
     def _wake_at(self, moment: float) -> None:
         """Have ``outputs`` look around just after ``moment``."""

@@ -20,7 +20,7 @@ from harness_nb.kernel.run import Run
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel, describe_death
 from harness_nb.kernel.verdict import death_reply, describe_loss, killed_reply, page_of, reply_of, wants_to_exit
-from harness_nb.ports import ExecuteReply, Output
+from harness_nb.ports import Answers, ExecuteReply, Output
 from harness_nb.types import JsonObject
 
 GRACE_SECONDS = 3.0
@@ -37,6 +37,7 @@ class ToolKernel:
         setup: source that each fresh kernel runs first, unseen; it takes execution count 1.
         environment: variables on top of the allowed ones of this process; see ``environment``.
         grace: seconds that a cell has to obey an interrupt before the kernel is killed.
+        answers: who answers questions of the code (``input``, ``getpass``); nobody, if ``None``.
 
     Raises:
         UsageError: if there is no such kernel spec, or ``environment`` holds credentials.
@@ -50,8 +51,10 @@ class ToolKernel:
         setup: str = "",
         environment: Mapping[str, str] | None = None,
         grace: float = GRACE_SECONDS,
+        answers: Answers | None = None,
     ) -> None:
         self.name = name
+        self.answers = answers
         self._command = resolve_kernel(name)
         self._extra = environment
         self._environment = kernel_environment(os.environ, environment)
@@ -148,7 +151,7 @@ class ToolKernel:
             await self.start()
             assert self._started is not None
             started = self._started
-            run = self._run = Run(started, source, timeout=timeout, grace=self._grace)
+            run = self._run = Run(started, source, timeout=timeout, grace=self._grace, answers=self.answers)
             try:
                 async for output in run.outputs():
                     yield output

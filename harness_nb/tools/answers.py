@@ -1,11 +1,13 @@
 """``input()`` and ``getpass()`` where nobody can answer: an immediate error that says what to do instead.
 
-ipykernel raises its own error in that case, whose text speaks of front-ends; a model cannot act on it. Where somebody
-can answer nothing changes. Standard library only; runs in the tool kernel.
+ipykernel raises its own error in that case, whose text speaks of front-ends; a model cannot act on it. An answer that
+is the end of a file (``EOFError``) says the same: nobody is there after all. Where somebody answers nothing changes.
+Standard library only; runs in the tool kernel.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
@@ -25,7 +27,8 @@ def _explaining(kernel: Any, ask: Any, name: str) -> Any:
     @functools.wraps(ask)
     def asking(prompt: object = "", *args: Any, **arguments: Any) -> Any:
         if getattr(kernel, "_allow_stdin", True):
-            return ask(prompt, *args, **arguments)
+            with contextlib.suppress(EOFError):
+                return ask(prompt, *args, **arguments)
         raise brief(_error_type()(_message(name, str(prompt))))
 
     asking.explains = True  # type: ignore[attr-defined]

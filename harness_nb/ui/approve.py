@@ -1,52 +1,91 @@
-"""Approvals in the notebook: the engine asks, the cell's own thread reads the answer, and nothing waits in vain.
+"""Questions in the notebook: the engine asks, the cell's own thread reads the answer, and nothing waits in vain.
 
-The session calls ``CellApprover.ask`` in the engine; the ticks of the waiting ``%%agent`` cell call
+The session calls ``CellApprover.ask`` and ``answer`` in the engine; the ticks of the waiting ``%%agent`` cell call
 ``answer_questions`` in the main thread, because ``input()`` belongs there. Where the request says that nobody can
-answer (nbclient, papermill, CI), or no person's front-end is likely, the answer is no, at once.
+answer (nbclient, papermill, CI), or no person's front-end is likely, an approval is denied and tool code gets an error,
+at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import getpass
 import queue
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
-from harness_nb.approval import DenyApprover, read_answer
+from harness_nb.approval import DenyApprover, asked_by_code, read_answer
 from harness_nb.types import Approval, Decision, ToolCall
 
 
+class Shown(Protocol):
+    """The display above the question. It shows tool, reason and the whole source; the question itself is one line."""
+
+    def draw(self) -> None:
+        """Show what is new."""
+        ...
+
+    def ask(self, open: bool) -> None:
+        """The running code has put a question to the person; or it has got its answer."""
+        ...
+
+
+def read_line(question: str, secret: bool) -> str:
+    """Ask the person in front of the cell; unseen if ``secret``. The kernel replaces both functions by its own."""
+    return getpass.getpass(question) if secret else input(question)
+
+
 class CellApprover:
-    """Asks the person in front of the cell.
+    """Asks the person in front of the cell."""
 
-    ``refresh`` draws the display, which shows tool, reason and the whole source; the question itself is one line.
-    """
-
-    def __init__(self, answerable: bool, refresh: Callable[[], None]) -> None:
+    def __init__(self, answerable: bool, shown: Shown) -> None:
         self._answerable = answerable
-        self._refresh = refresh
+        self._shown = shown
         self._questions: queue.SimpleQueue[_Question] = queue.SimpleQueue()
 
     async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
         """Post the question and wait for the cell to answer it."""
         if not self._answerable:
             return await DenyApprover("nobody can answer here").ask(call, source, decision)
-        self._refresh()
-        question = _Question(f"Run this {call.name} cell? [y/N, or n and a word to the model] ")
+        self._shown.draw()
+        try:
+            line = await self._put(_Question(f"Run this {call.name} cell? [y/N, or n and a word to the model] "))
+        except _Interrupted:
+            return Approval(approved=False, reason="the person interrupted")
+        if line is None:
+            return Approval(approved=False, reason="the question could not be asked", by="nobody")
+        return read_answer(line)
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether a person is in front of the cell."""
+        return self._answerable
+
+    async def answer(self, question: str, *, secret: bool) -> str | None:
+        """Post a question of tool code and wait for the line; ``None`` if it could not be asked."""
+        self._shown.ask(True)
+        try:
+            return await self._put(_Question(asked_by_code(question), secret))
+        except _Interrupted:
+            return await asyncio.get_running_loop().create_future()  # the work is being stopped, and the code with it
+        finally:
+            self._shown.ask(False)
+
+    async def _put(self, question: _Question) -> str | None:
         self._questions.put(question)
         try:
-            return await question.answer
+            return await question.line
         finally:
             question.open = False
 
-    def answer_questions(self, read: Callable[[str], str] = input) -> None:
+    def answer_questions(self, read: Callable[[str, bool], str] = read_line) -> None:
         """Ask what has been posted; called by the cell's thread.
 
         Raises:
-            KeyboardInterrupt: if the person interrupts instead of answering; the question is answered with no.
+            KeyboardInterrupt: if the person interrupts instead of answering; an approval is then denied.
         """
         while not self._questions.empty():
             question = self._questions.get()
@@ -54,13 +93,16 @@ class CellApprover:
                 continue
             try:
                 with _interruptible():
-                    answer = read(question.text)
-                question.settle(read_answer(answer))
+                    question.settle(read(question.text, question.secret))
             except EOFError:
-                question.settle(Approval(approved=False, reason="the question could not be asked", by="nobody"))
+                question.settle(None)
             except BaseException:
-                question.settle(Approval(approved=False, reason="the person interrupted"))
+                question.settle(_Interrupted())
                 raise
+
+
+class _Interrupted(Exception):
+    """The person has interrupted the cell instead of answering."""
 
 
 @contextmanager
@@ -82,18 +124,23 @@ def _interruptible() -> Iterator[None]:
 class _Question:
     """A question on its way between two threads. Made in the engine's loop."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, secret: bool = False) -> None:
         self.text = text
+        self.secret = secret
         self.open = True
-        self.answer: asyncio.Future[Approval] = asyncio.get_running_loop().create_future()
+        self.line: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
-    def settle(self, approval: Approval) -> None:
-        """Hand over the answer, from whatever thread."""
-        self.answer.get_loop().call_soon_threadsafe(self._settle, approval)
+    def settle(self, line: str | _Interrupted | None) -> None:
+        """Hand over what came of it, from whatever thread."""
+        self.line.get_loop().call_soon_threadsafe(self._settle, line)
 
-    def _settle(self, approval: Approval) -> None:
-        if not self.answer.done():
-            self.answer.set_result(approval)
+    def _settle(self, line: str | _Interrupted | None) -> None:
+        if self.line.done():
+            return
+        if isinstance(line, _Interrupted):
+            self.line.set_exception(line)
+        else:
+            self.line.set_result(line)
 
 
 def can_answer(request: Mapping[str, Any], environment: Mapping[str, str]) -> bool:

@@ -117,11 +117,11 @@ class AgentMagics(Magics):
         kernel = _kernel(self.shell)
         if kernel is None:
             terminal = TerminalDisplay(Console(highlight=False))
-            return terminal, CellApprover(sys.stdin.isatty(), terminal.draw)
+            return terminal, CellApprover(sys.stdin.isatty(), terminal)
         request = kernel.get_parent("shell")
         canvas = Canvas(KernelPublisher(kernel, request))
         cell = CellDisplay(Screen(time.monotonic), canvas, notebook_folder())
-        return cell, CellApprover(can_answer(request, os.environ), cell.draw)
+        return cell, CellApprover(can_answer(request, os.environ), cell)
 
     def _show(self, bundle: Bundle) -> None:
         display(dict(bundle.data), metadata=dict(bundle.metadata), raw=True)

@@ -48,6 +48,10 @@ class Display(Protocol):
         """Show what is new."""
         ...
 
+    def ask(self, open: bool) -> None:
+        """The running code has put a question to the person; or it has got its answer."""
+        ...
+
 
 class Questions(Approver, Protocol):
     """An approver whose questions are answered by the waiting cell."""

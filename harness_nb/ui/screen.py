@@ -61,6 +61,8 @@ class Screen:
         self._usage = Usage()
         self._ended: Bundle | None = None
         self._asking = False
+        self._code_asks = False
+        self._asking_call: Call | None = None
         self._activity = ""
         self._since = 0.0
         self._do("starting")
@@ -89,6 +91,14 @@ class Screen:
             case _:
                 self._apply_note(item)
 
+    def ask(self, open: bool) -> None:
+        """The code of the latest call that runs asks the person; or it has got its answer."""
+        if open:
+            self._asking_call = next((call for call in reversed(self._calls.values()) if call.running), None)
+        if self._asking_call is not None:
+            self._asking_call.ask(open)
+        self._code_asks = open
+
     def fail(self, text: str) -> None:
         """The work cannot go on, and there will be no ``SessionEnded``."""
         self._stop_sections()
@@ -101,7 +111,7 @@ class Screen:
         While a question is open there is no last line: the front-end puts the question at the end of the cell.
         """
         shown = [bundle for section in self._sections for bundle in section.bundles()]
-        return shown if self._asking else [*shown, self._last_line()]
+        return shown if self._asking or self._code_asks else [*shown, self._last_line()]
 
     def _apply_model(self, item: ModelItem) -> None:
         match item:
@@ -193,7 +203,7 @@ class Screen:
 
     def _end(self, event: ev.SessionEnded) -> None:
         self._stop_sections()
-        self._asking = False
+        self._asking = self._code_asks = False
         self._ended = ended_line(event, self._checks, self.link)
 
     def _stop_sections(self) -> None:
@@ -229,6 +239,11 @@ class CellDisplay:
     def fail(self, text: str) -> None:
         """The work cannot go on."""
         self._screen.fail(text)
+
+    def ask(self, open: bool) -> None:
+        """The running code has put a question to the person, which the front-end shows below; or it has its answer."""
+        self._screen.ask(open)
+        self.draw()
 
     def draw(self) -> None:
         """Send what has changed."""

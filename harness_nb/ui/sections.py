@@ -149,6 +149,17 @@ class Call:
                     self._take_result(event)
         self._shown = None
 
+    @property
+    def running(self) -> bool:
+        """Whether its cell is running."""
+        return self._started and not self.over
+
+    def ask(self, open: bool) -> None:
+        """Its code has put a question to the person; or it has got its answer."""
+        if self.running:
+            self._state = _ASKED if open else _BUSY
+            self._shown = None
+
     def stop(self) -> None:
         """The work has ended; a call that has not is interrupted."""
         if not self.over:

@@ -48,6 +48,11 @@ class TerminalDisplay:
         """The work cannot go on."""
         self._line(f"✗ stopped: {text}", "bold red")
 
+    def ask(self, open: bool) -> None:
+        """The running code has put a question to the person, on a line of its own."""
+        if open:
+            self._line("")
+
     def apply(self, item: ev.Event | Delta) -> None:
         """Write one item."""
         match item:

@@ -206,3 +206,25 @@ def test_a_setup_that_fails_is_shown() -> None:
 def test_unknown_figures_are_not_counted_as_zero() -> None:
     cell = shown([ev.SessionEnded(reason="limit", text="the limit of 2 turns is reached", turns=2, elapsed=61.0)])
     assert cell.text.startswith("■ stopped: the limit of 2 turns is reached · 2 turns · tokens unknown · 1 min 1 s")
+
+
+def test_a_question_of_the_code_stands_last_and_its_source_is_open() -> None:
+    cell, screen = Cell(), Screen(Clock(), None)
+    canvas = Canvas(cell)
+    source = "name = input('name? ')\n" + "# more\n" * 20
+    for item in (decided(source), started(source), output("Welcome\n")):
+        screen.apply(item)
+    canvas.draw(screen.bundles())
+    assert "<details style" in str(cell.shown[0].data["text/html"])
+    screen.ask(True)
+    screen.apply(output("and", transient=True))
+    canvas.draw(screen.bundles())
+    assert "(? waiting for your answer)" in cell.text
+    assert "<details open" in str(cell.shown[0].data["text/html"])
+    assert cell.text.rstrip().endswith("Welcome\nand")
+    screen.ask(False)
+    canvas.draw(screen.bundles())
+    assert "(● running)" in cell.text and "● running python" in cell.text
+    screen.apply(finished())
+    canvas.draw(screen.bundles())
+    assert "waiting for your answer" not in cell.text

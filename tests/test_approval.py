@@ -1,0 +1,116 @@
+"""Questions at a terminal (a real pseudo terminal), and where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import pty
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TextIO
+
+import pytest
+
+from harness_nb.approval import TerminalApprover, read_answer
+from harness_nb.types import Decision, ToolCall
+
+CALL = ToolCall(call_id="c1", name="bash", arguments={"command": "rm -rf x"})
+ASK = Decision(verdict="ask", reason="it deletes folders", policy="p")
+
+
+@dataclass
+class Terminal:
+    """The person's side of a terminal, the program's side, and what is on the screen."""
+
+    keyboard: int
+    source: TextIO
+    screen: io.StringIO = field(default_factory=io.StringIO)
+
+    @property
+    def approver(self) -> TerminalApprover:
+        return TerminalApprover(self.source, self.screen)
+
+    async def type(self, text: str, after: str) -> None:
+        """Type once the screen shows ``after``."""
+        for _ in range(500):
+            await asyncio.sleep(0.02)
+            if after in self.screen.getvalue():
+                break
+        os.write(self.keyboard, text.encode())
+
+    def echo(self) -> str:
+        """What the terminal has shown of what was typed."""
+        os.set_blocking(self.keyboard, False)
+        try:
+            return os.read(self.keyboard, 1000).decode()
+        except BlockingIOError:
+            return ""
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    keyboard, program = pty.openpty()
+    with os.fdopen(program, "r") as source:
+        yield Terminal(keyboard, source)
+    os.close(keyboard)
+
+
+async def test_a_question_of_the_code_gets_the_line(terminal: Terminal) -> None:
+    assert terminal.approver.can_answer
+    asked = asyncio.ensure_future(terminal.approver.answer("name? ", secret=False))
+    await terminal.type("Ada L\n", after="The running code asks: name? ")
+    assert await asked == "Ada L"
+    assert "Ada L" in terminal.echo()
+
+
+async def test_a_secret_is_not_seen(terminal: Terminal) -> None:
+    asked = asyncio.ensure_future(terminal.approver.answer("word: ", secret=True))
+    await terminal.type("s3cret\n", after="word: ")
+    assert await asked == "s3cret"
+    assert "s3cret" not in terminal.echo() + terminal.screen.getvalue()
+    again = asyncio.ensure_future(terminal.approver.answer("name? ", secret=False))
+    await terminal.type("Ada\n", after="name? ")
+    assert await again == "Ada"
+    assert "Ada" in terminal.echo()
+
+
+async def test_the_end_of_the_file_is_no_answer(terminal: Terminal) -> None:
+    asked = asyncio.ensure_future(terminal.approver.answer("name? ", secret=False))
+    await terminal.type("\x04", after="name? ")
+    assert await asked is None
+
+
+async def test_a_question_can_be_given_up_without_a_key(terminal: Terminal) -> None:
+    asked = asyncio.ensure_future(terminal.approver.answer("name? ", secret=False))
+    await asyncio.sleep(0.05)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(asked, 5)
+    again = asyncio.ensure_future(terminal.approver.answer("again? ", secret=False))
+    await terminal.type("yes\n", after="again? ")
+    assert await again == "yes"
+
+
+@pytest.mark.parametrize(("line", "approved"), [("y\n", True), ("\n", False), ("n use trash\n", False)])
+async def test_an_approval_shows_the_cell_and_takes_only_a_clear_yes(
+    terminal: Terminal, line: str, approved: bool
+) -> None:
+    asked = asyncio.ensure_future(terminal.approver.ask(CALL, "%%bash\nrm -rf x", ASK))
+    await terminal.type(line, after="Run it?")
+    approval = await asked
+    assert approval.approved is approved
+    assert ("use trash" in approval.reason) is ("trash" in line)
+    assert "it deletes folders\n\n%%bash\nrm -rf x\n" in terminal.screen.getvalue()
+
+
+async def test_without_a_terminal_nobody_answers() -> None:
+    approver = TerminalApprover(io.StringIO("y\n"), io.StringIO())
+    assert not approver.can_answer
+    assert await approver.answer("name? ", secret=False) is None
+    assert not (await approver.ask(CALL, "", ASK)).approved
+
+
+def test_what_follows_a_no_goes_to_the_model() -> None:
+    assert read_answer("N why not ask").reason == "a person said no: why not ask"
+    assert read_answer("maybe later").reason == "a person said no: maybe later"
