@@ -70,7 +70,7 @@ class FakeKernel:
         try:
             await asyncio.wait_for(self._stopped.wait(), timeout)
         except TimeoutError:
-            return ExecuteReply(Status.TIMED_OUT, detail=f"the timeout was {timeout:g} s")
+            return ExecuteReply(Status.TIMED_OUT, extra={"timeout": timeout})
         return ExecuteReply(Status.INTERRUPTED, ename="KeyboardInterrupt", evalue="")
 
     def _counted(self, reply: ExecuteReply) -> ExecuteReply:

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness_nb.errors import KernelError
 from harness_nb.kernel.connection import Connection, write_connection_file
+from harness_nb.kernel.memory import memory_limit
 from harness_nb.kernel.process import Death, KernelProcess
 from harness_nb.kernel.recording import unsent_text
 from harness_nb.kernel.routing import Execution
@@ -143,17 +144,28 @@ def make_private_folder() -> Path:
     return folder
 
 
-def describe_death(death: Death) -> str:
-    """``killed by SIGKILL, perhaps for lack of memory (it had used 3.1 GB)``, for people and models."""
+def describe_death(death: Death, limit: int | None = None) -> str:
+    """``killed by SIGKILL, probably because memory ran out (it had reached 3.1 GB of 4.0 GB)``, for people and models.
+
+    ``limit`` is how many bytes of memory there are; what ``memory_limit`` says, if it is not given.
+    """
     if death.signal_name is None:
         return f"it exited with status {death.status}"
     text = f"killed by {death.signal_name}"
-    used = f"its memory had reached {_gigabytes(death.peak)}" if death.peak else ""
     if death.signal_name == "SIGKILL":
-        return f"{text}, possibly because memory ran out" + (f" ({used})" if used else "")
+        return text + _about_memory(death.peak, memory_limit() if limit is None else limit)
     if death.signal_name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"):
         return f"{text}: a crash in native code"
     return text
+
+
+def _about_memory(peak: int, limit: int | None) -> str:
+    """Whether a SIGKILL may have come for lack of memory: the process had at least half of what there is."""
+    if not peak or not limit:
+        return ", possibly because memory ran out"
+    if peak < limit / 2:
+        return f" (its memory had reached {_gigabytes(peak)}, so not for lack of memory)"
+    return f", probably because memory ran out (it had reached {_gigabytes(peak)} of {_gigabytes(limit)})"
 
 
 def _gigabytes(count: int) -> str:

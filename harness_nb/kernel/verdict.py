@@ -1,11 +1,13 @@
 """How an execution ended, from what is known of it: the reply, the payload, the process, and whether it was stopped.
 
-Pure. ``ToolKernel`` asks; the texts in ``detail`` are read by the model, so each is a clause or two that say what is
-lost and what comes next.
+``ToolKernel`` asks; the texts in ``detail`` are read by the model, so each is a clause or two that say what is lost and
+what comes next. ``extra`` holds what ``outputs/status.py`` puts into its own words: ``timeout`` in seconds,
+``names_lost``, ``words``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +19,8 @@ from harness_nb.types import JsonObject, Status
 
 FRESH = "the next call starts a fresh kernel"
 NAMED = 12
+OWN_FRAME = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py")
+"""A frame of a cell's own code in a stack that faulthandler prints, the innermost first."""
 STATUS_OF_STOP = {"timeout": Status.TIMED_OUT, "interrupt": Status.INTERRUPTED, "closed": Status.INTERRUPTED}
 
 
@@ -46,21 +50,20 @@ def reply_of(run: Run) -> ExecuteReply:
     if run.stopped_by is None:
         detail = "the kernel did not run this cell" if content.get("status") == "aborted" else ""
         return ExecuteReply(Status.ERROR if failed else Status.OK, detail=detail, **names)
-    how = "it obeyed the interrupt" if failed else "it handled the interrupt and ended by itself"
-    detail = f"{_why_stopped(run)}{how}; names defined so far are kept, processes that it had started are ended"
-    return ExecuteReply(STATUS_OF_STOP[run.stopped_by], detail=detail, **names)
+    detail = "" if failed else "it handled the interrupt and ended by itself"
+    return ExecuteReply(STATUS_OF_STOP[run.stopped_by], detail=detail, extra=_timeout_of(run), **names)
 
 
 def killed_reply(run: Run, names: Sequence[JsonObject]) -> ExecuteReply:
     """The reply of a cell that did not obey an interrupt."""
     assert run.stopped_by is not None
     lost = f"{describe_loss(names)}; {FRESH}"
-    detail = f"{_why_stopped(run)}it ignored the interrupt for {run.grace:g} s, so the kernel was killed; {lost}"
+    detail = f"it ignored the interrupt for {run.grace:g} s, so the kernel was killed; {lost}"
     return ExecuteReply(
         STATUS_OF_STOP[run.stopped_by],
         execution_count=run.execution.execution_count,
         detail=detail,
-        extra={"names_lost": True},
+        extra={"names_lost": True, **_timeout_of(run)},
     )
 
 
@@ -74,10 +77,14 @@ def death_reply(run: Run, death: Death | None, names: Sequence[JsonObject]) -> E
     if death is None:
         detail = f"the code ended the kernel itself (quit or exit); {lost}"
         return ExecuteReply(Status.KERNEL_DIED, execution_count=count, detail=detail, extra={"names_lost": True})
+    extra = {
+        "names_lost": True,
+        "exit_status": death.status,
+        "signal": death.signal_name,
+        "peak_bytes": death.peak,
+        "words": _telling_words(death.words),
+    }
     detail = f"{describe_death(death)}; {lost}"
-    if death.words.strip():
-        detail += f"; its last words:\n{_first_lines(death.words)}"
-    extra = {"names_lost": True, "exit_status": death.status, "signal": death.signal_name, "peak_bytes": death.peak}
     return ExecuteReply(Status.KERNEL_DIED, execution_count=count, detail=detail, extra=extra)
 
 
@@ -96,12 +103,13 @@ def describe_loss(names: Sequence[JsonObject]) -> str:
     return "all names and imports are lost" + (f": {', '.join(parts)}" if parts else "")
 
 
-def _why_stopped(run: Run) -> str:
-    if run.stopped_by == "timeout":
-        return f"the timeout was {run.timeout:g} s; "
-    return ""
+def _timeout_of(run: Run) -> dict[str, Any]:
+    """The timeout, in seconds, where it is what stopped the cell."""
+    return {"timeout": run.timeout} if run.stopped_by == "timeout" else {}
 
 
-def _first_lines(words: str, count: int = 12) -> str:
+def _telling_words(words: str, count: int = 12) -> str:
+    """The first lines of what the process printed at its end; of a stack, the frames down to those of the cell."""
     lines = words.strip().splitlines()
-    return "\n".join(lines[:count])
+    own = [number for number, line in enumerate(lines) if OWN_FRAME.search(line)]
+    return "\n".join(lines[: own[-1] + 1 if own else count][:count])
