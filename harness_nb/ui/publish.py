@@ -98,3 +98,9 @@ class Canvas:
             elif self._shown[place] is not bundle and self._shown[place] != bundle:
                 self._blocks[place].update(bundle)
                 self._shown[place] = bundle
+
+    def give_up_blanks(self) -> None:
+        """Show what is added later below whatever the front-end itself puts at the end of the cell now."""
+        while self._shown and self._shown[-1] is BLANK:
+            self._shown.pop()
+            self._blocks.pop()

@@ -91,6 +91,11 @@ class Screen:
             case _:
                 self._apply_note(item)
 
+    @property
+    def asking(self) -> bool:
+        """Whether a question to the person is open."""
+        return self._asking or self._code_asks
+
     def ask(self, open: bool) -> None:
         """The code of the latest call that runs asks the person; or it has got its answer."""
         if open:
@@ -111,7 +116,7 @@ class Screen:
         While a question is open there is no last line: the front-end puts the question at the end of the cell.
         """
         shown = [bundle for section in self._sections for bundle in section.bundles()]
-        return shown if self._asking or self._code_asks else [*shown, self._last_line()]
+        return shown if self.asking else [*shown, self._last_line()]
 
     def _apply_model(self, item: ModelItem) -> None:
         match item:
@@ -248,3 +253,5 @@ class CellDisplay:
     def draw(self) -> None:
         """Send what has changed."""
         self._canvas.draw(self._screen.bundles())
+        if self._screen.asking:
+            self._canvas.give_up_blanks()

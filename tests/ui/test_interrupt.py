@@ -7,12 +7,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_client.manager import start_new_kernel
+from user_kernel import ask, execute, finish
 
 SLEEP = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\nprint('asleep', flush=True)\ntime.sleep(300)"
 SCRIPT = [
@@ -21,52 +20,9 @@ SCRIPT = [
 ]
 
 
-@pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A client of a kernel in ``tmp_path``, with the extension loaded."""
-    (tmp_path / "script.json").write_text(json.dumps(SCRIPT))
-    monkeypatch.chdir(tmp_path)
-    manager, made = start_new_kernel(kernel_name="python3")
-    made.manager = manager
-    try:
-        assert execute(made, "%load_ext harness_nb")[0]["status"] == "ok"
-        yield made
-    finally:
-        made.stop_channels()
-        if manager.has_kernel:
-            manager.shutdown_kernel()
-
-
-def ask(client: Any, code: str) -> tuple[str, str]:
-    """Execute a cell as a front-end with a person does, and return its message id and the question that it asks."""
-    content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": True}
-    message = client.session.msg("execute_request", content, metadata={"cellId": "cell"})
-    client.shell_channel.send(message)
-    return message["header"]["msg_id"], client.get_stdin_msg(timeout=60)["content"]["prompt"]
-
-
-def execute(client: Any, code: str, interrupt_at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
-    """The reply to a cell, and what its displays show, by display id; interrupted when that text has been shown."""
-    return finish(client, client.execute(code, allow_stdin=False), interrupt_at)
-
-
-def finish(client: Any, message: str, interrupt_at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
-    """As ``execute``, for a cell that has been sent."""
-    shown: dict[str, str] = {}
-    interrupted = False
-    while True:
-        got = client.get_iopub_msg(timeout=60)
-        content = got["content"]
-        if got["msg_type"].endswith("display_data"):
-            shown[content["transient"]["display_id"]] = content["data"]["text/plain"]
-        if interrupt_at in shown.values() and interrupt_at and not interrupted:
-            interrupted = True
-            client.manager.interrupt_kernel()
-        if got["msg_type"] == "status" and content["execution_state"] == "idle":
-            break
-    reply = client.get_shell_msg(timeout=60)
-    assert reply["parent_header"]["msg_id"] == message
-    return reply["content"], shown
+@pytest.fixture(autouse=True)
+def script(client: Any) -> None:
+    Path("script.json").write_text(json.dumps(SCRIPT))
 
 
 def alive(pid: int) -> bool:

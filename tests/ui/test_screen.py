@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from ui_cells import ALLOW, Cell, Clock, decided, finished, output, replied, result, shown, started
 
 from harness_nb import events as ev
 from harness_nb.ports import ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import Approval, Decision, Status, ToolCall, Usage, text_content
-from harness_nb.ui.publish import Canvas
-from harness_nb.ui.screen import Screen
+from harness_nb.ui.publish import Bundle, Canvas
+from harness_nb.ui.screen import CellDisplay, Screen
 
 ASK = Decision(verdict="ask", reason="it deletes folders", policy="ask_before_dangerous_commands")
 DENY = Decision(verdict="deny", reason="x is outside", policy="deny_outside_workspace")
@@ -228,3 +230,21 @@ def test_a_question_of_the_code_stands_last_and_its_source_is_open() -> None:
     screen.apply(finished())
     canvas.draw(screen.bundles())
     assert "waiting for your answer" not in cell.text
+
+
+def test_what_comes_after_a_question_is_shown_below_it() -> None:
+    cell = Cell()
+    display = CellDisplay(Screen(Clock(), None), Canvas(cell), Path())
+    for item in (decided("input()"), started("input()")):
+        display.apply(item)
+    display.draw()
+    display.ask(True)
+    cell.block(Bundle({"text/plain": "the front-end's own box"}))
+    display.ask(False)
+    display.apply(output("hello\n"))
+    display.draw()
+    display.apply(finished())
+    display.draw()
+    texts = cell.text.splitlines()
+    assert texts.index("hello") > texts.index("the front-end's own box") > 0
+    assert texts[-1].startswith("● running python")
