@@ -50,7 +50,7 @@ def reply_of(run: Run) -> ExecuteReply:
     if run.stopped_by is None:
         detail = "the kernel did not run this cell" if content.get("status") == "aborted" else ""
         return ExecuteReply(Status.ERROR if failed else Status.OK, detail=detail, **names)
-    detail = "" if failed else "it handled the interrupt and ended by itself"
+    detail = "" if failed else "the code handled the interrupt and ended by itself"
     return ExecuteReply(STATUS_OF_STOP[run.stopped_by], detail=detail, extra=_timeout_of(run), **names)
 
 
@@ -58,7 +58,7 @@ def killed_reply(run: Run, names: Sequence[JsonObject]) -> ExecuteReply:
     """The reply of a cell that did not obey an interrupt."""
     assert run.stopped_by is not None
     lost = f"{describe_loss(names)}; {FRESH}"
-    detail = f"it ignored the interrupt for {run.grace:g} s, so the kernel was killed; {lost}"
+    detail = f"the code ignored the interrupt for {run.grace:g} s, so the kernel was killed; {lost}"
     return ExecuteReply(
         STATUS_OF_STOP[run.stopped_by],
         execution_count=run.execution.execution_count,

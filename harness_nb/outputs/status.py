@@ -68,7 +68,9 @@ def status_line(reply: ExecuteReply, elapsed: float, *, shown: bool = True, tool
         case Status.ERROR:
             parts = [f"{_failure(reply, tool)}, {time}", detail]
         case Status.TIMED_OUT | Status.INTERRUPTED:
-            parts = [*_stopped(reply, time, shown), detail, _advice(reply, tool)]
+            ended, kept = _stopped(reply, time)
+            until = "so far" if reply.status is Status.TIMED_OUT else "until then"
+            parts = [ended, f"the output {until} is above" if shown else "", detail, kept, _advice(reply, tool)]
         case Status.RUNNING:
             parts = [f"still running after {time}", "its new output is above" if shown else "no new output", detail]
         case Status.KERNEL_DIED:
@@ -87,18 +89,15 @@ def _failure(reply: ExecuteReply, tool: str) -> str:
     return f"error: {reply.ename}" if reply.ename and tool in _PYTHON else "error"
 
 
-def _stopped(reply: ExecuteReply, time: str, shown: bool) -> list[str]:
+def _stopped(reply: ExecuteReply, time: str) -> tuple[str, str]:
     """What a timeout or an interrupt did to the call, and what is left of it."""
     timeout = reply.extra.get("timeout")
-    if reply.status is Status.TIMED_OUT:
-        ended, until = f"timed out after {f'{timeout:g} s' if timeout else time}", "so far"
-    else:
-        ended, until = f"interrupted after {time}", "until then"
-    of_bash = _is_bash_stopped(reply)
-    if of_bash:
-        ended += " and was ended, with all it had started"
-    kept = "" if of_bash or reply.extra.get("names_lost") else "the kernel lives on with its names"
-    return [ended, f"the output {until} is above" if shown else "", kept]
+    ended = f"timed out after {f'{timeout:g} s' if timeout else time}"
+    if reply.status is Status.INTERRUPTED:
+        ended = f"interrupted after {time}"
+    if _is_bash_stopped(reply):
+        return f"{ended} and was ended, with all it had started", ""
+    return ended, "" if reply.extra.get("names_lost") else "the kernel lives on with its names"
 
 
 def _advice(reply: ExecuteReply, tool: str) -> str:

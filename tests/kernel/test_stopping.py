@@ -66,7 +66,7 @@ async def test_code_that_swallows_interrupts_is_killed(kernel: ToolKernel, run: 
     reply, seconds = await interrupted(kernel, STUBBORN)
     assert reply.status is Status.INTERRUPTED  # type: ignore[attr-defined]
     assert reply.detail == (  # type: ignore[attr-defined]
-        "it ignored the interrupt for 2 s, so the kernel was killed; all names and imports are lost: x (int); "
+        "the code ignored the interrupt for 2 s, so the kernel was killed; all names and imports are lost: x (int); "
         "the next call starts a fresh kernel"
     )
     assert reply.extra["names_lost"]  # type: ignore[attr-defined]
@@ -100,7 +100,7 @@ async def test_a_timeout_keeps_output_names_and_order(kernel: ToolKernel, run: R
 async def test_code_may_finish_its_work_when_it_is_stopped(run: Run) -> None:
     ran = await run("import time\ntry:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    print('saved')", 0.5)
     assert ran.reply.status is Status.TIMED_OUT
-    assert ran.reply.detail == "it handled the interrupt and ended by itself"
+    assert ran.reply.detail == "the code handled the interrupt and ended by itself"
     assert ran.text() == "saved\n"
 
 

@@ -39,11 +39,13 @@ ENDINGS = [
     ),
     (
         stopped(
-            Status.TIMED_OUT, f"it ignored the interrupt for 3 s, so the kernel was killed; {LOST}", names_lost=True
+            Status.TIMED_OUT,
+            f"the code ignored the interrupt for 3 s, so the kernel was killed; {LOST}",
+            names_lost=True,
         ),
         10.04,
         "[timed out after 10 s; the output so far is above; "
-        f"it ignored the interrupt for 3 s, so the kernel was killed; {LOST}; "
+        f"the code ignored the interrupt for 3 s, so the kernel was killed; {LOST}; "
         "pass a larger timeout (at most 3600) if it needs longer]",
     ),
     (
@@ -63,10 +65,10 @@ ENDINGS = [
         "[interrupted after 2 h 5 min; the output until then is above; the kernel lives on with its names]",
     ),
     (
-        stopped(Status.INTERRUPTED, "it handled the interrupt and ended by itself"),
+        stopped(Status.INTERRUPTED, "the code handled the interrupt and ended by itself"),
         3,
-        "[interrupted after 3.0 s; the output until then is above; the kernel lives on with its names; "
-        "it handled the interrupt and ended by itself]",
+        "[interrupted after 3.0 s; the output until then is above; "
+        "the code handled the interrupt and ended by itself; the kernel lives on with its names]",
     ),
     (
         stopped(Status.INTERRUPTED, f"the kernel was restarted while the cell ran; {LOST}", names_lost=True),
@@ -205,6 +207,9 @@ def test_the_last_words_of_a_kernel_stand_above_the_line() -> None:
     assert text_of(Cell().run([out("before\n")]), reply) == (
         f"before\nThe kernel's last words:\n{words}[kernel died after 0.2 s; the last output is above; "
         f"killed by SIGSEGV; {LOST}]"
+    )
+    assert text_of(Cell().run([]), reply) == (
+        f"The kernel's last words:\n{words}[kernel died after 0.2 s; killed by SIGSEGV; {LOST}]"
     )
 
 
