@@ -26,6 +26,9 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+bench: $(VENV)/.test ## the tool kernel against its peers, as ratios within one run
+	$(BIN)/python benchmarks/kernel_bench.py
+
 clean:
 	rm -rf $(VENV) build dist
 

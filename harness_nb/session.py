@@ -23,7 +23,7 @@ from harness_nb.cells import Cells
 from harness_nb.context import Conversation, Surroundings, system_prompt, words
 from harness_nb.errors import HarnessError, KernelError
 from harness_nb.gate import Gate
-from harness_nb.kernel import ToolKernel
+from harness_nb.kernel import Spare, ToolKernel
 from harness_nb.models import default_model_spec, resolve_model
 from harness_nb.notebook import FORMAT_VERSION, NotebookFold
 from harness_nb.outputs import Firewall
@@ -84,8 +84,10 @@ class Session:
         return self._model.name
 
     @classmethod
-    async def open(cls, settings: Settings, approver: Approver) -> Session:
+    async def open(cls, settings: Settings, approver: Approver, spare: Spare | None = None) -> Session:
         """A new session, or the one that ``settings.session`` names, read back from its journal.
+
+        ``spare`` may hold a kernel that was started ahead.
 
         Raises:
             UsageError: if the model, the key, the kernel or the session is not there; nothing is left behind.
@@ -97,7 +99,9 @@ class Session:
             base_url=settings.base_url,
             environment=os.environ,
         )
-        kernel = ToolKernel(name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE)
+        kernel = ToolKernel(
+            name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE, spare=spare
+        )
         session_id = settings.session or new_session_id()
         past: list[ev.Event] = []
         if settings.session:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness_nb.kernel.fake import FakeKernel
+    from harness_nb.kernel.spares import Spare
     from harness_nb.kernel.tool_kernel import ToolKernel
 
-__all__ = ["FakeKernel", "ToolKernel"]
+__all__ = ["FakeKernel", "Spare", "ToolKernel"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,6 +23,10 @@ def __getattr__(name: str) -> Any:
         from harness_nb.kernel.tool_kernel import ToolKernel
 
         return ToolKernel
+    if name == "Spare":
+        from harness_nb.kernel.spares import Spare
+
+        return Spare
     if name == "FakeKernel":
         from harness_nb.kernel.fake import FakeKernel
 

@@ -17,6 +17,7 @@ from harness_nb.errors import KernelError
 from harness_nb.kernel.companions import Companions
 from harness_nb.kernel.environment import kernel_environment
 from harness_nb.kernel.run import Run
+from harness_nb.kernel.spares import Spare
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel, describe_death
 from harness_nb.kernel.verdict import death_reply, describe_loss, killed_reply, page_of, reply_of, wants_to_exit
@@ -38,6 +39,7 @@ class ToolKernel:
         environment: variables on top of the allowed ones of this process; see ``environment``.
         grace: seconds that a cell has to obey an interrupt before the kernel is killed.
         answers: who answers questions of the code (``input``, ``getpass``); nobody, if ``None``.
+        spare: a kernel in reserve, taken if it is of the same spec and ``environment`` is empty.
 
     Raises:
         UsageError: if there is no such kernel spec, or ``environment`` holds credentials.
@@ -52,9 +54,11 @@ class ToolKernel:
         environment: Mapping[str, str] | None = None,
         grace: float = GRACE_SECONDS,
         answers: Answers | None = None,
+        spare: Spare | None = None,
     ) -> None:
         self.name = name
         self.answers = answers
+        self._spare = spare
         self._command = resolve_kernel(name)
         self._extra = environment
         self._environment = kernel_environment(os.environ, environment)
@@ -113,7 +117,7 @@ class ToolKernel:
             if self._started is not None and self._started.alive:
                 return
             await self._end()
-            self._started = await StartedKernel.start(
+            self._started = await self._take_spare() or await StartedKernel.start(
                 self._command, environment=self._environment, directory=self._directory
             )
             try:
@@ -121,6 +125,17 @@ class ToolKernel:
             except BaseException:
                 await self._end()
                 raise
+
+    async def _take_spare(self) -> StartedKernel | None:
+        """A kernel that was started ahead and fits, moved to the directory of this one."""
+        if self._spare is None or self._spare.name != self.name or self._extra:
+            return None
+        started = await self._spare.take()
+        if started is not None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            moved = started.connection.execute(f"import os; os.chdir({str(self._directory)!r})", silent=True)
+            started.connection.router.close(moved)
+        return started
 
     async def _run_setup(self, started: StartedKernel) -> None:
         if not self._setup:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness_nb.kernel import Spare
 from harness_nb.ports import Approver
 from harness_nb.session import Session
 from harness_nb.settings import Settings
@@ -26,6 +27,11 @@ class CurrentSession:
         self.session: Session | None = None
         self._settings: Settings | None = None
         self._kept: dict[str, Any] = {}
+        self._spare = Spare()
+
+    async def prepare(self, folder: Path) -> None:
+        """Start a kernel ahead, which the first task will not have to wait for. It waits in ``folder``."""
+        self._spare.prepare(folder)
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a call that continues the session: those given, over those that still hold."""
@@ -49,7 +55,11 @@ class CurrentSession:
         return session
 
     async def aclose(self) -> None:
-        """End the session's kernel and let go of its files."""
+        """End the session's kernel and the spare one, and let go of the files."""
+        await self._end_session()
+        await self._spare.aclose()
+
+    async def _end_session(self) -> None:
         session, self.session = self.session, None
         if session is not None:
             await session.aclose()
@@ -66,9 +76,9 @@ class CurrentSession:
     async def _leave_for(self, settings: Settings, approver: Approver) -> Session:
         """Open the other session; the old one is closed before only if both are the same on disk."""
         if self.session is not None and settings.session == self.session.id:
-            await self.aclose()
-        opened = await Session.open(settings, approver)
-        await self.aclose()
+            await self._end_session()
+        opened = await Session.open(settings, approver, self._spare)
+        await self._end_session()
         self.session = opened
         return opened
 

@@ -64,6 +64,7 @@ class AgentMagics(Magics):
         self.current = CurrentSession()
         self.run: Run | None = None
         engine().before_close(self.current.aclose)
+        engine().submit(self.current.prepare(notebook_folder()))
 
     async def work(self, options: str, task: str) -> None:
         """What ``%%agent`` is where a cell can be awaited."""

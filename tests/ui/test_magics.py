@@ -109,7 +109,7 @@ def test_a_second_cell_continues_the_session_and_its_kernel(tmp_path: Path) -> N
 def test_a_run_without_an_accepted_finish_says_so_and_does_not_fail_the_cell(tmp_path: Path) -> None:
     loop = [{"calls": [{"name": "bash", "arguments": {"command": "echo again"}}]}]
     (cell,) = run(tmp_path, "%%agent --model scripted:script.json --max-turns 1\nGo on", script=loop)
-    assert texts(cell)[-1].startswith("■ stopped: the limit of 1 turns is reached")
+    assert texts(cell)[-1].startswith("■ stopped: the limit of 1 turn is reached")
 
 
 @pytest.mark.parametrize(
