@@ -53,7 +53,7 @@ def _without_middle(parts: list[str], limit: int) -> list[str]:
     if left_out <= 0:
         return parts
     half = limit // 2
-    return [*parts[:half], f"… {left_out} frames left out …", *parts[len(parts) - (limit - half) :]]
+    return [*parts[:half], f"… {left_out:,} frames left out …", *parts[len(parts) - (limit - half) :]]
 
 
 def _shorten(frame: str) -> str:

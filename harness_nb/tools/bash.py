@@ -57,16 +57,8 @@ def run_bash(cell: str) -> None:
         raise brief(FileNotFoundError("there is no bash on this machine; use python instead"))
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     script = _script_file(cell)
-    arguments = [program, script] if script else [program, "-c", cell, "bash"]
     try:
-        process = subprocess.Popen(
-            arguments,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            env=_environment(mark),
-        )
+        process = _start([program, script] if script else [program, "-c", cell, "bash"], mark)
         pipes = Pipes(process)
         try:
             pipes.relay_until_exit()
@@ -79,14 +71,21 @@ def run_bash(cell: str) -> None:
     finally:
         if script:
             Path(script).unlink(missing_ok=True)
-    try:
-        if started_by(process.pid, MARK, mark):
-            pipes.relay_for(BACKGROUND_SECONDS)
-            _list_background(process, mark, unseen=pipes.open)
-    finally:
-        _leave_open_pipes_to_a_thread(pipes)
+    _leave_background(process, pipes, mark)
     if process.returncode:
         raise brief(CalledProcessError(process.returncode, cell))
+
+
+def _start(arguments: list[str], mark: str) -> subprocess.Popen[bytes]:
+    """Start bash in a session of its own, so that all it starts can be found and ended."""
+    return subprocess.Popen(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=_environment(mark),
+    )
 
 
 def _script_file(cell: str) -> str | None:
@@ -120,12 +119,17 @@ def _stop(process: subprocess.Popen[bytes], pipes: Pipes, mark: str) -> None:
         pipes.close()
 
 
-def _leave_open_pipes_to_a_thread(pipes: Pipes) -> None:
-    """Go on emptying the pipes that background children hold: a full or closed pipe would stop or kill them."""
-    if pipes.open:
-        threading.Thread(target=pipes.discard, name="bash-background", daemon=True).start()
-    else:
-        pipes.close()
+def _leave_background(process: subprocess.Popen[bytes], pipes: Pipes, mark: str) -> None:
+    """Name what bash has left running, and go on emptying its pipes: a full or closed pipe would stop or kill it."""
+    try:
+        if started_by(process.pid, MARK, mark):
+            pipes.relay_for(BACKGROUND_SECONDS)
+            _list_background(process, mark, unseen=pipes.open)
+    finally:
+        if pipes.open:
+            threading.Thread(target=pipes.discard, name="bash-background", daemon=True).start()
+        else:
+            pipes.close()
 
 
 def _list_background(process: subprocess.Popen[bytes], mark: str, *, unseen: bool) -> None:

@@ -39,7 +39,7 @@ def test_library_frames_become_two_lines() -> None:
 def test_a_deep_recursion_is_told_in_a_few_frames() -> None:
     text = traceback_text(error(*[USER] * 2000))
     assert text.count("Cell In[2]") == 8
-    assert "… 1992 frames left out …" in text
+    assert "… 1,992 frames left out …" in text
     assert text.endswith("ValueError: it is\nwrong")
 
 
