@@ -17,7 +17,7 @@ from harness_nb.context import words
 from harness_nb.outputs import Firewall, format_seconds, result_content
 from harness_nb.ports import ExecuteReply, Kernel, Output
 from harness_nb.toolset import REBUILD
-from harness_nb.types import Part, Status, TextPart, ToolCall, text_content
+from harness_nb.types import JsonObject, Part, Status, TextPart, ToolCall, text_content
 from harness_nb.watch import Watch
 
 TICK = 0.1
@@ -101,6 +101,7 @@ class Cells:
         self._open: dict[str, Cell] = {}
         self._left: dict[str, Cell] = {}
         self._steps: list[str] = []
+        self._names: tuple[JsonObject, ...] = ()
 
     def remember(self, events: Iterable[ev.Event]) -> None:
         """Take over the steps of a recorded session, so that ``rebuild`` can take them again."""
@@ -253,9 +254,17 @@ class Cells:
                 status=reply.status,
                 execution_count=reply.execution_count,
                 elapsed=self._age(cell),
-                names=reply.extra.get("names"),
+                names=self._news_of_names(reply),
             ),
         ]
+
+    def _news_of_names(self, reply: ExecuteReply) -> tuple[JsonObject, ...] | None:
+        """The manifest of the namespace, where it has changed."""
+        names: tuple[JsonObject, ...] | None = reply.extra.get("names")
+        if names is None or names == self._names:
+            return None
+        self._names = names
+        return names
 
     async def _report(self, cell: Cell, call: ToolCall, images: bool, why: str = "") -> AsyncGenerator[ev.Event]:
         """The result for ``call``: what the model has not been told about ``cell`` yet."""

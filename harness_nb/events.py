@@ -126,7 +126,8 @@ class CellFinished(EventBase):
     """The cell has ended. ``elapsed`` is in seconds.
 
     ``names`` is the manifest of the kernel's namespace after it, latest first: rows of ``name``, ``type``, ``size`` (a
-    text such as ``1000 x 5 float64``) and ``cell`` (the execution count that made it). ``None`` where it is not known.
+    text such as ``1000 x 5 float64``) and ``cell`` (the execution count that made it). ``None`` where it
+    is not known, or has not changed.
     """
 
     type: Literal["cell_finished"] = "cell_finished"

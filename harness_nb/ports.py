@@ -92,9 +92,9 @@ class Output:
 class ExecuteReply:
     """How an execution ended; always the last thing that ``Kernel.execute`` yields.
 
-    ``detail`` is a clause for the model where the status alone does not say it (the signal that killed the kernel, what
-    is lost). ``extra`` may hold ``timeout`` (seconds, where it was reached), ``names_lost``, and ``words``, what a
-    dying kernel printed last.
+    ``detail`` is a clause for the model where the status alone does not say it (the signal that killed the kernel,
+    what is lost). ``extra`` may hold ``timeout`` (seconds, where it was reached), ``names`` (the manifest of the
+    namespace), ``names_lost``, and ``words``, what a dying kernel printed last.
     """
 
     status: Status

@@ -351,7 +351,9 @@ async def test_wait_ends_at_a_match_and_at_the_end() -> None:
     started, matched, ended, *_ = only(events, ev.ResultAdded)
     assert "the pattern matched: 'val_acc: 0.8'" in matched.content[0].text
     assert (started.status, matched.status, ended.status) == (Status.RUNNING, Status.RUNNING, Status.OK)
-    printed = [event.output["text"] for event in only(events, ev.CellOutput) if event.output and not event.transient]
+    printed = [
+        event.output.get("text", "") for event in only(events, ev.CellOutput) if event.output and not event.transient
+    ]
     assert "".join(printed).count("epoch") == 4
 
 
@@ -378,7 +380,7 @@ async def test_thirty_silent_epochs_cost_two_turns() -> None:
     assert len(model.requests) == 3
     assert "epoch 30" in ended.content[0].text
     printed = "".join(
-        event.output["text"] for event in only(events, ev.CellOutput) if event.output and event.op == "append"
+        event.output.get("text", "") for event in only(events, ev.CellOutput) if event.output and event.op == "append"
     )
     assert printed.count("epoch") == 30
 

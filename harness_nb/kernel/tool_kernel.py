@@ -196,7 +196,8 @@ class ToolKernel:
             await self._end()
             return death_reply(run, None, started.names)
         if run.execution.finished:
-            return reply_of(run)
+            reply = reply_of(run)
+            return replace(reply, extra={**reply.extra, "names": started.names})
         await started.collect_last_outputs(run.execution)
         reply = death_reply(run, started.process.died.result(), started.names)
         if self._started is started:
