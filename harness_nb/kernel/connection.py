@@ -7,17 +7,14 @@ kernel (a variable inspector) and this one both get their replies.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import zmq
-import zmq.asyncio
-from jupyter_client.asynchronous.client import AsyncKernelClient
+from jupyter_client.blocking.client import BlockingKernelClient
 
 from harness_nb.kernel.questions import END_OF_FILE
 from harness_nb.kernel.routing import Execution, Router
@@ -45,31 +42,48 @@ def write_connection_file(directory: Path) -> Path:
 
 
 class Connection:
-    """A client of one kernel, with a task that routes what is published and one for replies."""
+    """A client of one kernel, which routes what comes as it comes.
+
+    The sockets are plain ones, watched through their file descriptors. zmq signals there only that something has
+    changed, and also sending takes the signal away, so that after each look and each request the socket itself must
+    be asked. (With ``zmq.asyncio``, whose sockets jupyter_client sends on behind its back, one reply in some hundred
+    got stuck.)
+    """
 
     def __init__(self, connection_file: Path) -> None:
-        self._context = zmq.asyncio.Context()
+        self._loop = asyncio.get_running_loop()
+        self._context = zmq.Context()
         self._context.setsockopt(zmq.RCVHWM, 0)
-        self._client = AsyncKernelClient(context=self._context)
+        self._client = BlockingKernelClient(context=self._context)
         self._client.load_connection_file(str(connection_file))
         self._client.start_channels(hb=False)
         self.router = Router()
         self._executed = 0
-        self._tasks = [
-            asyncio.create_task(self._pump(self._client.iopub_channel, self.router.take_published)),
-            asyncio.create_task(self._pump(self._client.shell_channel, self.router.take_reply)),
-            asyncio.create_task(self._pump(self._client.stdin_channel, self._take_question)),
-        ]
+        self._takers: dict[zmq.Socket[bytes], Callable[[JsonObject], None]] = {
+            self._client.iopub_channel.socket: self.router.take_published,
+            self._client.shell_channel.socket: self.router.take_reply,
+            self._client.stdin_channel.socket: self._take_question,
+        }
+        for socket in self._takers:
+            self._loop.add_reader(socket.FD, self._receive, socket)
+        self._look()
 
-    async def _pump(self, channel: Any, take: Callable[[JsonObject], None]) -> None:
-        for count in itertools.count(1):
-            if count % FAIR_SHARE == 0:
-                await asyncio.sleep(0)  # receiving what is there already does not let others run
-            frames = await channel.socket.recv_multipart()
-            # Tool code can send anything; what is no message of the protocol must not end this task.
+    def _look(self) -> None:
+        """Have every socket asked soon."""
+        for socket in self._takers:
+            self._loop.call_soon(self._receive, socket)
+
+    def _receive(self, socket: zmq.Socket[bytes]) -> None:
+        """Take what has come, some messages at a time, so that others run in between."""
+        for _ in range(FAIR_SHARE):
+            if socket.closed or not int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+                return
+            frames = socket.recv_multipart(zmq.NOBLOCK)
+            # Tool code can send anything; what is no message of the protocol must not end this.
             with suppress(ValueError, TypeError, KeyError, AttributeError):
                 _, parts = self._client.session.feed_identities(frames)
-                take(self._client.session.deserialize(parts))
+                self._takers[socket](self._client.session.deserialize(parts))
+        self._loop.call_soon(self._receive, socket)
 
     def _take_question(self, message: JsonObject) -> None:
         if not self.router.take_question(message):
@@ -78,6 +92,7 @@ class Connection:
     def answer(self, line: str) -> None:
         """Answer the question that the kernel's code waits for."""
         self._client.input(line)
+        self._look()
 
     async def wait_until_ready(self) -> None:
         """Wait until the kernel answers and this client hears what it publishes."""
@@ -94,12 +109,14 @@ class Connection:
         It also wakes a kernel that awaits: without a message it would sleep through an interrupt.
         """
         self.router.expect_idle(self._client.kernel_info(), callback)
+        self._look()
 
     def execute(self, source: str, *, silent: bool = False, allow_stdin: bool = False) -> Execution:
         """Ask the kernel to run ``source`` and return where its outputs arrive."""
         message_id = self._client.execute(
             source, silent=silent, store_history=not silent, allow_stdin=allow_stdin, stop_on_error=False
         )
+        self._look()
         self._executed += not silent
         return self.router.open(message_id, None if silent else self._executed)
 
@@ -120,9 +137,8 @@ class Connection:
             await asyncio.sleep(quiet)
 
     async def aclose(self) -> None:
-        """Stop the tasks and close the sockets."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Close the sockets."""
+        for socket in self._takers:
+            self._loop.remove_reader(socket.FD)
         self._client.stop_channels()
         self._context.destroy(linger=0)

@@ -206,3 +206,13 @@ async def test_calls_cancelled_at_any_moment_leave_a_kernel_that_works(kernel: T
             await asyncio.sleep(chance.random() * 0.1)
         assert (await asyncio.wait({call}, timeout=30))[0]
         assert (await run_cell(kernel, "1 + 1")).result == "2"
+
+
+async def test_no_reply_gets_stuck_when_interrupt_and_end_meet(run: Run) -> None:
+    """A request sent in the moment in which a reply arrives must not hide the reply; some tries are needed to see it."""
+    await run("import time")
+    for _ in range(30):
+        await run("print('on', flush=True)\ntime.sleep(60)", 0.03)
+        began = time.monotonic()
+        assert (await run("1 + 1", 20)).reply.status is Status.OK
+        assert time.monotonic() - began < 15
