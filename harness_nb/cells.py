@@ -81,8 +81,9 @@ class Cells:
     """The cells of a session.
 
     ``firewall`` makes a fresh one for a call, ``clock`` gives seconds, ``inspect`` looks after each cell for what it
-    should not have done; what it says is told to the model and to the person. ``working_time`` is a clock that stands
-    still while a question of the code is open: timeouts are measured by it.
+    should not have done; what it says is told to the model and to the person. ``names`` is the last manifest of the
+    kernel's namespace. ``working_time`` is a clock that stands still while a question of the code is open: timeouts
+    are measured by it.
     """
 
     def __init__(
@@ -101,16 +102,18 @@ class Cells:
         self._open: dict[str, Cell] = {}
         self._left: dict[str, Cell] = {}
         self._steps: list[str] = []
-        self._names: tuple[JsonObject, ...] = ()
+        self.names: tuple[JsonObject, ...] = ()
 
     def remember(self, events: Iterable[ev.Event]) -> None:
-        """Take over the steps of a recorded session, so that ``rebuild`` can take them again."""
+        """Take over the steps of a recorded session, so that ``rebuild`` can take them again, and the names it had."""
         sources: dict[str, str] = {}
         for event in events:
             if isinstance(event, ev.CellStarted) and event.name == MAIN:
                 sources[event.call_id] = event.source
-            elif isinstance(event, ev.CellFinished) and event.status is Status.OK and event.call_id in sources:
-                self._steps.append(sources.pop(event.call_id))
+            elif isinstance(event, ev.CellFinished):
+                self.names = self.names if event.names is None else event.names
+                if event.status is Status.OK and event.call_id in sources:
+                    self._steps.append(sources.pop(event.call_id))
 
     def running(self) -> list[Cell]:
         """Cells that were left running and have not ended."""
@@ -261,9 +264,9 @@ class Cells:
     def _news_of_names(self, reply: ExecuteReply) -> tuple[JsonObject, ...] | None:
         """The manifest of the namespace, where it has changed."""
         names: tuple[JsonObject, ...] | None = reply.extra.get("names")
-        if names is None or names == self._names:
+        if names is None or names == self.names:
             return None
-        self._names = names
+        self.names = names
         return names
 
     async def _report(self, cell: Cell, call: ToolCall, images: bool, why: str = "") -> AsyncGenerator[ev.Event]:

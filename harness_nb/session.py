@@ -167,7 +167,7 @@ class Session:
             read_only = self._read_only()
             self._surroundings, warnings = await gather(self._settings, python, environment, read_only)
             if self._resumed:
-                yield ev.Nudged(reason="session resumed", text=words.RESUMED)
+                yield ev.Nudged(reason="session resumed", text=words.resumed(self._cells.names))
             else:
                 yield ev.SessionStarted(
                     session_id=self.id,

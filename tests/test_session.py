@@ -141,7 +141,7 @@ async def test_a_session_is_continued_from_its_journal(tmp_path: Path) -> None:
     assert again.notebook_path == session.notebook_path
     assert results(events)[0].status is Status.ERROR
     nudge = next(event for event in events if isinstance(event, ev.Nudged))
-    assert "fresh kernel" in nudge.text
+    assert "fresh kernel" in nudge.text and "are lost: x (int)" in nudge.text
     journal, _ = read_journal(tmp_path / "harness_sessions" / session.id / "journal.jsonl")
     assert [event.seq for event in journal] == list(range(1, len(journal) + 1))
     notebook = nbformat.read(session.notebook_path, as_version=4)

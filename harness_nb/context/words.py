@@ -7,17 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness_nb.context.names import describe_loss
 from harness_nb.events import CheckFinished
 from harness_nb.ports import ExecuteReply
+from harness_nb.types import JsonObject
 
 CUT_OFF = "Your reply was cut off at the output limit and has no whole tool call. Go on, in smaller steps."
 EMPTY = "Your reply was empty. Go on with the task, or call finish if it is done."
 BEHIND_FINISH = "Not run: it stood behind finish in the same reply."
-RESUMED = (
-    "The session is continued in a fresh kernel: files are as they were left, but names, imports and loaded data of "
-    "the Python kernel are gone. Load again what you need, or call rebuild."
-)
 ACCEPTED = "The finish is accepted."
+
+
+def resumed(names: Sequence[JsonObject]) -> str:
+    """The first word of a session that is continued; ``names`` is the last manifest of its kernel."""
+    return (
+        f"The session is continued in a fresh kernel: files are as they were left, but {describe_loss(names)}. "
+        "Load again what you need, or call rebuild."
+    )
 
 
 def blocked(reason: str) -> str:

@@ -13,6 +13,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
+from harness_nb.context.names import describe_loss
 from harness_nb.errors import KernelError
 from harness_nb.kernel.companions import Companions
 from harness_nb.kernel.environment import kernel_environment
@@ -20,7 +21,7 @@ from harness_nb.kernel.run import Run
 from harness_nb.kernel.spares import Spare
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel, describe_death
-from harness_nb.kernel.verdict import death_reply, describe_loss, killed_reply, page_of, reply_of, wants_to_exit
+from harness_nb.kernel.verdict import death_reply, killed_reply, page_of, reply_of, wants_to_exit
 from harness_nb.ports import Answers, ExecuteReply, Output
 from harness_nb.types import JsonObject
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from harness_nb.context.names import describe_loss
 from harness_nb.kernel.process import Death
 from harness_nb.kernel.run import Run
 from harness_nb.kernel.started import describe_death
@@ -18,7 +19,6 @@ from harness_nb.ports import ExecuteReply, Output
 from harness_nb.types import JsonObject, Status
 
 FRESH = "the next call starts a fresh kernel"
-NAMED = 12
 OWN_FRAME = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py")
 """A frame of a cell's own code in a stack that faulthandler prints, the innermost first."""
 STATUS_OF_STOP = {"timeout": Status.TIMED_OUT, "interrupt": Status.INTERRUPTED, "closed": Status.INTERRUPTED}
@@ -86,21 +86,6 @@ def death_reply(run: Run, death: Death | None, names: Sequence[JsonObject]) -> E
     }
     detail = f"{describe_death(death)}; {lost}"
     return ExecuteReply(Status.KERNEL_DIED, execution_count=count, detail=detail, extra=extra)
-
-
-def describe_loss(names: Sequence[JsonObject]) -> str:
-    """``all names and imports are lost: df (DataFrame, 1000 x 5), model (Net), …, 3 modules``, from a manifest."""
-    modules = sum(row.get("type") == "module" for row in names)
-    values = [row for row in names if row.get("type") != "module"]
-    parts = []
-    for row in values[:NAMED]:
-        about = ", ".join(filter(None, (str(row.get("type", "")), str(row.get("size", "")))))
-        parts.append(f"{row.get('name')} ({about})")
-    if len(values) > NAMED:
-        parts.append(f"{len(values) - NAMED} more")
-    if modules:
-        parts.append(f"{modules} imported {'module' if modules == 1 else 'modules'}")
-    return "all names and imports are lost" + (f": {', '.join(parts)}" if parts else "")
 
 
 def _timeout_of(run: Run) -> dict[str, Any]:
