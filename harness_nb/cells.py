@@ -283,7 +283,7 @@ class Cells:
         if cell.ended:
             self._left.pop(cell.call.call_id, None)
         else:
-            cell.look = Firewall(call.call_id, call.name)
+            cell.look = self._firewall(call)
         if note := await asyncio.to_thread(self._inspect):
             content = (*content, TextPart(text=f"\n[{note}]"))
             yield ev.Warned(text=note)

@@ -39,7 +39,7 @@ class Watch:
             return
         self._text = (self._text + clean_text(str(output.content.get("text", ""))))[-KEPT:]
         if self._until and (match := self._until.search(self._text)):
-            self._reason = f"the pattern matched: {match.group(0).strip()[:200]!r}"
+            self._reason = f"the pattern matched: {match.group(0).strip()[:200]}"
         elif sign := BAD_SIGN.search(self._text):
             self._reason = f"a bad sign: {sign.group('name')} is {sign.group('value')}"
 

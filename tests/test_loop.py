@@ -170,7 +170,7 @@ async def test_a_denied_call_is_told_and_does_not_run() -> None:
     events, _, model, kernel = await work_on(calls(("read_file", {"path": "../secrets.txt"})), says("x"))
     assert kernel.executed == []
     assert only(events, ev.ResultAdded)[0].status is Status.DENIED
-    assert model.requests[1][-1].text.startswith("BLOCKED: the path '../secrets.txt' is outside the workspace")
+    assert model.requests[1][-1].text.startswith("BLOCKED: the path ../secrets.txt is outside the workspace")
     assert "ind another way" in model.requests[1][-1].text
 
 
@@ -349,7 +349,7 @@ async def test_wait_ends_at_a_match_and_at_the_end() -> None:
     )
     events, *_ = await work_on(*replies, kernel=Training(), model=Releasing(*replies), clock=time.monotonic)
     started, matched, ended, *_ = only(events, ev.ResultAdded)
-    assert "the pattern matched: 'val_acc: 0.8'" in matched.content[0].text
+    assert "the pattern matched: val_acc: 0.8" in matched.content[0].text
     assert (started.status, matched.status, ended.status) == (Status.RUNNING, Status.RUNNING, Status.OK)
     printed = [
         event.output.get("text", "") for event in only(events, ev.CellOutput) if event.output and not event.transient
