@@ -57,7 +57,7 @@ def deny_outside_workspace(call: ToolCall, source: str) -> Decision | None:
         return None
     return Decision(
         verdict="deny",
-        reason=f"the path {path} is outside the workspace; use a path relative to the workspace",
+        reason=f"the path {path} is outside the workspace; only paths inside it can be used",
         policy="deny_outside_workspace",
     )
 
