@@ -7,7 +7,8 @@ asks ``result_content`` for what the model gets. Imports types, events and ports
 from harness_nb.outputs.bounds import Amount, Bounds, format_bytes, format_seconds, head_and_tail
 from harness_nb.outputs.content import result_content
 from harness_nb.outputs.firewall import Firewall
-from harness_nb.outputs.fold import apply_output
+from harness_nb.outputs.fold import apply_output, is_derived
+from harness_nb.outputs.metrics import MetricsReader
 from harness_nb.outputs.status import status_line
 from harness_nb.outputs.terminal import clean_text
 from harness_nb.outputs.whole import Offloaded, Sink
@@ -16,6 +17,7 @@ __all__ = [
     "Amount",
     "Bounds",
     "Firewall",
+    "MetricsReader",
     "Offloaded",
     "Sink",
     "apply_output",
@@ -23,6 +25,7 @@ __all__ = [
     "format_bytes",
     "format_seconds",
     "head_and_tail",
+    "is_derived",
     "result_content",
     "status_line",
 ]

@@ -25,6 +25,10 @@ class Bounds:
     The model gets ``model_images`` images at most, ``model_image_pixels`` on the long side, ``model_image_bytes`` each.
     ``screen_interval`` and ``lasting_interval`` are seconds between two states of an output that keeps changing; large
     states come less often, at ``screen_rate`` and ``lasting_rate`` characters a second at most.
+
+    The plot that is derived from metrics comes ``derived_delay`` seconds after the cell began at the earliest, then
+    every ``derived_interval`` seconds at most, and takes no more than ``derived_share`` of the time; every
+    ``derived_lasting_interval`` seconds it is recorded, too.
     """
 
     cell_chars: int = 64_000
@@ -42,6 +46,10 @@ class Bounds:
     screen_rate: float = 1_000_000
     lasting_interval: float = 5.0
     lasting_rate: float = 8_000
+    derived_delay: float = 2.0
+    derived_interval: float = 5.0
+    derived_share: float = 0.02
+    derived_lasting_interval: float = 120.0
 
     @property
     def kept_chars(self) -> int:

@@ -39,6 +39,19 @@ class Changes:
             return self._sets(outputs, [self.shown], transient=True)
         return self._sets(outputs, [self.shown, self.lasting], transient=False)
 
+    def derived(self, output: JsonObject, transient: bool) -> CellOutput:
+        """The event for a derived output, which stands behind all others and is followed elsewhere."""
+        return self._event(op="set", index=len(self.shown), output=output, transient=transient)
+
+    def restate(self, transient: bool) -> list[CellOutput]:
+        """Everything that is shown once more, after a ``clear``: what was derived from it is gone.
+
+        The record is restated with the screen unless ``transient``.
+        """
+        outputs = list(self.shown)
+        folds = [self.shown] if transient else [self.shown, self.lasting]
+        return self._sets(outputs, folds, transient, clear=True)
+
     def _continues(self, outputs: list[JsonObject]) -> bool:
         count = len(self.lasting)
         if self.owed() or len(outputs) < count or not _same(outputs[: max(count - 1, 0)], self.lasting[:-1]):
@@ -58,9 +71,11 @@ class Changes:
         self.shown, self.lasting = list(outputs), list(outputs)
         return events
 
-    def _sets(self, outputs: list[JsonObject], folds: list[list[JsonObject]], transient: bool) -> list[CellOutput]:
+    def _sets(
+        self, outputs: list[JsonObject], folds: list[list[JsonObject]], transient: bool, clear: bool = False
+    ) -> list[CellOutput]:
         events = []
-        if any(len(fold) > len(outputs) for fold in folds):
+        if clear or any(len(fold) > len(outputs) for fold in folds):
             events.append(self._event(op="clear", transient=transient))
         for index, output in enumerate(outputs):
             known = not events or events[0].op != "clear"

@@ -12,34 +12,48 @@ from harness_nb.outputs.firewall import Firewall, Item
 from harness_nb.outputs.images import describe_image, image_part, image_size
 from harness_nb.outputs.items import DisplayItem
 from harness_nb.outputs.joined import Piece, cut_pieces
+from harness_nb.outputs.metrics import MetricsReader
 from harness_nb.outputs.mime import is_artist_repr
 from harness_nb.outputs.status import status_line, told_by_status, words_of_refusal
 from harness_nb.ports import ExecuteReply
 from harness_nb.types import ImagePart, Part, Status, TextPart
 
+_MOST_ANOMALIES = 2
+
 Picked = dict[int, ImagePart | None]
 """By the index of an item: its image for the model, ``None`` when it could not be read."""
 
 
-def result_content(reply: ExecuteReply, firewall: Firewall, elapsed: float, images: bool) -> tuple[Part, ...]:
+def result_content(
+    reply: ExecuteReply, firewall: Firewall, elapsed: float, images: bool, metrics: MetricsReader | None = None
+) -> tuple[Part, ...]:
     """The content of a tool result: one text part, then the images. ``elapsed`` is in seconds.
 
-    ``images`` says whether the model takes images; if not, the text names them. To be called after ``close``, unless
-    the cell is still running.
+    ``images`` says whether the model takes images; if not, the text names them. ``metrics`` are those of the whole
+    cell, where ``firewall`` has only a part of its output. To be called after ``close``, unless the cell is still
+    running.
     """
     bounds, items = firewall.bounds, firewall.items
     picked = _pick_images(items, bounds) if images else {}
     pieces = _pieces(reply, firewall, picked, images)
     text = cut_pieces(pieces, firewall.whole, bounds.model_chars)
+    shown = "\n".join(filter(None, (text.rstrip("\n"), _error_unseen(reply, items, text))))
     words = str(reply.extra.get("words", "")).strip()
-    last_words = f"The kernel's last words:\n{words}" if words else ""
-    body = "\n".join(filter(None, (text.rstrip("\n"), _error_unseen(reply, items, text), last_words)))
+    body = "\n".join(filter(None, (shown, words and f"The kernel's last words:\n{words}")))
     parts = [part for part in picked.values() if part is not None]
     total = sum(item.image is not None for item in items) + firewall.left_out[1].images
     remark = f"{len(parts)} of {total} images attached" if images and len(parts) < total else ""
-    last_line = status_line(reply, elapsed, shown=bool(body), tool=firewall.name, remark=remark)
+    last_line = status_line(reply, elapsed, shown=bool(shown), tool=firewall.name, remark=remark)
     nothing = "(no new output)" if reply.status is Status.RUNNING else "(no output)"
-    return (TextPart(text=f"{body or nothing}\n{last_line}"), *parts)
+    lines = [body or nothing, *_training(metrics or firewall.metrics), last_line]
+    return (TextPart(text="\n".join(lines)), *parts)
+
+
+def _training(metrics: MetricsReader) -> list[str]:
+    """How a training goes, if there is one, and what has gone wrong in it."""
+    told = [f"[metrics: {metrics.summary()}]"] if metrics.points else []
+    wrong = metrics.anomalies[:_MOST_ANOMALIES]
+    return told + [f"[anomaly: {anomaly}; the line: {anomaly.line}]" for anomaly in wrong]
 
 
 def _pick_images(items: Sequence[Item], bounds: Bounds) -> Picked:

@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from harness_nb.events import CellOutput
 from harness_nb.outputs.bounds import DEFAULT_BOUNDS, Amount, Bounds, describe_gap
 from harness_nb.outputs.changes import Changes, weight
+from harness_nb.outputs.derived import Derived
 from harness_nb.outputs.items import DisplayItem, StreamItem, note_item
+from harness_nb.outputs.metrics import MetricsReader
 from harness_nb.outputs.whole import Offloaded, Sink, WholeText
 from harness_nb.ports import Output
 from harness_nb.types import JsonObject
@@ -33,6 +35,9 @@ class Firewall:
     ``secrets`` are texts that must not pass, ``save_image`` is called with number, media type and base64 data of an
     image that the cell cannot keep, and returns where it was put. Neither the size of an output nor their number makes
     memory grow: head and tail are kept, the rest is counted.
+
+    Metrics in its text are shown as a plot and a table behind the outputs, unless ``plot`` is false; ``stopwatch``
+    gives seconds, to measure what a drawing costs.
     """
 
     def __init__(
@@ -44,6 +49,8 @@ class Firewall:
         *,
         secrets: Sequence[str] = (),
         save_image: Callable[[int, str, str], str] | None = None,
+        plot: bool = True,
+        stopwatch: Callable[[], float] | None = None,
     ) -> None:
         self.name = name
         self.bounds = bounds
@@ -53,6 +60,7 @@ class Firewall:
         self._saved: list[str] = []
         self._images = 0
         self._changes = Changes(call_id, name)
+        self._derived = Derived(bounds, self._redact, stopwatch, plot)
         self._next_screen = self._next_lasting = float("-inf")
         self._changed = False
         self._closed = False
@@ -74,6 +82,7 @@ class Firewall:
         """Take one output, as the kernel sent it."""
         if output.kind == "clear_output":
             self._clear_next = bool(output.content.get("wait"))
+            self._derived.cleared(any(item.image is not None for item in self.items))
             if not self._clear_next:
                 self._clear()
                 self._changed = True
@@ -86,7 +95,9 @@ class Firewall:
             self._clear()
         self._changed = True
         if output.kind == "stream":
-            self._feed_stream(str(output.content.get("name", "stdout")), str(output.content.get("text", "")))
+            name, text = str(output.content.get("name", "stdout")), str(output.content.get("text", ""))
+            self._feed_stream(name, text)
+            self._derived.feed(text, name)
             return
         self._activate(None)
         path = self.whole.path
@@ -94,6 +105,8 @@ class Firewall:
         self.whole.add(item.pause())
         if item.left_out:
             self.whole.spill()
+        if item.image is not None:
+            self._derived.image_shown(update=False)
         self._add(item)
 
     def _update(self, output: Output) -> None:
@@ -102,6 +115,8 @@ class Firewall:
                 item.update(output.content)
                 if item.left_out:
                     self.whole.spill()
+                if item.image is not None:
+                    self._derived.image_shown(update=True)
                 self._changed = True
 
     def _feed_stream(self, name: str, text: str) -> None:
@@ -194,7 +209,13 @@ class Firewall:
     @property
     def outputs(self) -> tuple[JsonObject, ...]:
         """The outputs in nbformat's form, as they are now."""
-        return tuple(self._view())
+        derived = self._derived.output
+        return (*self._view(), *([] if derived is None else [derived]))
+
+    @property
+    def metrics(self) -> MetricsReader:
+        """What the cell printed of a training: summary, anomalies, last line, table."""
+        return self._derived.reader
 
     @property
     def offloaded(self) -> Offloaded | None:
@@ -207,9 +228,10 @@ class Firewall:
         Text that only continues is lasting; a state of something that changes is transient, and lasting every few
         seconds. Called again before the screen's interval is over it returns nothing.
         """
+        self._derived.tick(now)
         due = now >= self._next_lasting
         if now < self._next_screen or not (self._changed or (due and self._changes.owed())):
-            return []
+            return self._derived.advance(now, (), self._changes, closing=False)
         return self._advance(now, due)
 
     def close(self, now: float) -> list[CellOutput]:
@@ -218,16 +240,17 @@ class Firewall:
         for item in self.items:
             self.whole.add(item.pause())
         self._closed = True
-        return self._advance(now, True)
+        self._derived.tick(now)
+        return self._advance(now, True, closing=True)
 
-    def _advance(self, now: float, lasting: bool) -> list[CellOutput]:
+    def _advance(self, now: float, lasting: bool, closing: bool = False) -> list[CellOutput]:
         self._changed = False
         events = self._changes.advance(self._view(), lasting)
         size = sum(map(weight, events))
         self._next_screen = now + max(self.bounds.screen_interval, size / self.bounds.screen_rate)
         if any(not event.transient for event in events):
             self._next_lasting = now + max(self.bounds.lasting_interval, size / self.bounds.lasting_rate)
-        return events
+        return events + self._derived.advance(now, events, self._changes, closing)
 
     def _view(self) -> list[JsonObject]:
         """Head, a note, tail. While the cell runs and much is coming, only the newest of the tail is shown."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness_nb.outputs.bounds import Amount, Bounds, Kept, cut_middle, measure
+from harness_nb.outputs.fold import MARK
 from harness_nb.outputs.mime import bundle_images, bundle_text, clean_bundle, clean_json, exceeds_cell
 from harness_nb.outputs.terminal import Terminal, clean_text, strip_colors
 from harness_nb.outputs.tracebacks import clean_error, traceback_text
@@ -112,7 +113,7 @@ class DisplayItem:
             self.output = {
                 "output_type": self.kind,
                 "data": clean_bundle(data, self._bounds, self._path),
-                "metadata": clean_json(content.get("metadata") or {}),
+                "metadata": _foreign(clean_json(content.get("metadata") or {})),
             }
             if self.kind == "execute_result":
                 self.output["execution_count"] = content.get("execution_count")
@@ -136,6 +137,11 @@ class DisplayItem:
         """How much this is."""
         head, dropped, tail = self.reading()
         return Amount(outputs=1, images=int(self.image is not None)) + measure(head) + dropped + measure(tail)
+
+
+def _foreign(metadata: JsonObject) -> JsonObject:
+    """Metadata without the mark that says that an output is the harness's own."""
+    return {key: value for key, value in metadata.items() if key != MARK}
 
 
 def note_item(text: str) -> JsonObject:

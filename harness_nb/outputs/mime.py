@@ -145,7 +145,7 @@ def bundle_text(data: JsonObject) -> str:
     others = [key for key in cleaned if key != "text/plain"]
     if others:
         return f"[{others[0]}, shown in the notebook only]"
-    return plain or "[a widget, shown in the notebook only]"
+    return plain if "text/plain" in cleaned else "[a widget, shown in the notebook only]"
 
 
 class _TextOfHtml(HTMLParser):

@@ -91,8 +91,8 @@ def _draw_panel(axes: Any, series: Series, columns: Sequence[Column]) -> None:
         if not xs:
             continue
         drawn += ys
-        marker = "o" if len(xs) < _MARKED else None
-        axes.plot(xs, ys, color=colour, linewidth=1.4, marker=marker, markersize=2.6, label=column.name)
+        line = {"color": colour, "linewidth": 1.4, "linestyle": "-", "label": column.name}
+        axes.plot(xs, ys, marker="o" if len(xs) < _MARKED else "None", markersize=2.6, **line)
         if column.best is not None and len(xs) > 2:
             at = next(
                 (x for x, row in zip(series.xs, series.rows, strict=True) if row.order == column.best.order), None
@@ -115,7 +115,7 @@ def _draw_rate(axes: Any, series: Series, column: Column) -> None:
     if not xs:
         return
     twin = axes.twinx()
-    twin.plot(xs, ys, color=_GREY, linewidth=0.8, linestyle=(0, (4, 2)))
+    twin.plot(xs, ys, color=_GREY, linewidth=0.8, linestyle=(0, (4, 2)), marker="None")
     twin.set_ylim(0, max(ys) * 1.08 or 1.0)
     twin.set_title(f"- - {column.name.replace('_', ' ')}", loc="right", fontsize=7.5, color=_GREY)
     twin.yaxis.set_major_formatter(lambda value, _: format_value(value))

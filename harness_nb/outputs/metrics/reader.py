@@ -62,6 +62,7 @@ class MetricsReader:
         self._noise = 0
         self._prose = 0
         self._started: float | None = None
+        self._now = 0.0
         self._newest: Row | None = None
         self._ended = False
 
@@ -69,7 +70,7 @@ class MetricsReader:
 
     def feed(self, text: str, now: float, stream: str = "stdout") -> None:
         """Take the next text of ``stream``, printed at ``now``, in seconds of any clock that only goes forward."""
-        self.start(now)
+        self.tick(now)
         self._ended = False
         segments = self._streams["stderr" if stream == "stderr" else "stdout"]
         block = segments.take(text, now)
@@ -82,14 +83,15 @@ class MetricsReader:
         if segments.pending.endswith("]"):
             self._peek(segments.pending, now)
 
-    def start(self, now: float) -> None:
-        """The cell has begun; the first call counts."""
+    def tick(self, now: float) -> None:
+        """It is ``now``; the first call says when the cell began."""
+        self._now = now
         if self._started is None:
             self._started = now
 
     def finish(self, now: float) -> None:
         """Nothing more is expected: unfinished lines count as they are. Later text may still be fed."""
-        self.start(now)
+        self.tick(now)
         self._newest = None
         for segments in self._streams.values():
             for line in segments.finish():
@@ -216,8 +218,12 @@ class MetricsReader:
         """The table so far, or ``None`` before three lines of one shape have come."""
         return combine(tuple(self._tracks.values()), self._percents, self._labels, self._newest)
 
-    def progress(self, now: float) -> Progress | None:
-        """How far it is, by the counters of its lines if they have a total, else by a progress bar."""
+    def progress(self, now: float | None = None) -> Progress | None:
+        """How far it is, by the counters of its lines if they have a total, else by a progress bar.
+
+        ``now`` is the time of the last ``tick`` or ``feed`` if it is not given.
+        """
+        now = self._now if now is None else now
         series, bar = self.series(), self._bars.progress(now)
         if series is None:
             return bar
@@ -227,12 +233,13 @@ class MetricsReader:
         end = f"to the end of the {self._labels.epoch}" if series.last.epoch is not None else TO_THE_END
         return replace(bar, where=progress.where, pace=progress.pace or bar.pace, end=end)
 
-    def summary(self, now: float) -> str:
+    def summary(self, now: float | None = None) -> str:
         """One line: position, last values, best, pace, elapsed time and the time to the end; empty if there is nothing.
 
         ``epoch 12 of 30: loss 0.231, acc 0.874; best acc 0.881 at epoch 10; 4.1 s per epoch, 49 s elapsed, about 74 s
         to the end``. After ``finish`` nothing is said of the end.
         """
+        now = self._now if now is None else now
         progress, series = self.progress(now), self.series()
         if progress is None:
             return ""

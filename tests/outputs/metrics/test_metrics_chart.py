@@ -102,13 +102,33 @@ def test_the_picture_is_told_in_words() -> None:
     assert describe_chart(series_of(xgboost(9))) == "train-rmse, eval-rmse by iteration, 9 lines"
 
 
-def test_the_settings_of_the_person_do_not_matter() -> None:
-    plain_picture = draw_chart(series_of(plain(12)))
-    with matplotlib.rc_context({"text.usetex": True, "axes.facecolor": "red", "figure.dpi": 10, "axes.grid": False}):
-        with matplotlib.rc_context({"text.usetex": False, "savefig.dpi": 20, "figure.facecolor": "red"}):
-            assert draw_chart(series_of(plain(12))) == plain_picture
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("axes.facecolor", "red"),
+        ("figure.facecolor", "red"),
+        ("lines.marker", "s"),
+        ("lines.linestyle", ":"),
+        ("font.size", 20),
+        ("savefig.dpi", 20),
+        ("figure.dpi", 20),
+        ("figure.figsize", (1, 1)),
+        ("axes.prop_cycle", matplotlib.cycler(color=["red"])),
+        ("legend.framealpha", 1.0),
+    ],
+)
+def test_the_settings_of_the_person_do_not_matter(setting: str, value: Any) -> None:
+    series = series_of(transfer(5, 25))
+    usual = draw_chart(series)
+    with matplotlib.rc_context({setting: value}):
         before = dict(matplotlib.rcParams)
+        assert draw_chart(series) == usual
         assert dict(matplotlib.rcParams) == before
+
+
+def test_texts_are_not_set_by_latex() -> None:
+    with matplotlib.rc_context({"text.usetex": True}):
+        assert picture(f"step {n} train_loss 0.5 val_loss 0.4\n" for n in range(9)).size == (840, 312)
 
 
 def test_matplotlib_is_imported_only_to_draw_and_pyplot_never() -> None:

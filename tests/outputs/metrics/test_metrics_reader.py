@@ -20,6 +20,7 @@ LOGS: dict[str, Callable[[], Iterator[str]]] = {
     "transfer": lambda: transfer(5, 25),
     "lightning": lambda: lightning(3),
     "xgboost": lambda: xgboost(40),
+    "carriage return before newline": lambda: (line.replace("\n", "\r\n") for line in plain(12)),
     "tqdm": lambda: (tqdm_state(n, 100, f"loss={1 / (n + 1):.3f}") for n in range(46)),
 }
 
@@ -122,6 +123,34 @@ def test_a_bar_alone_is_progress_without_a_series() -> None:
     assert reader.series() is None
     assert reader.summary(31.0) == "Loading: 30 of 200 (15%); 4.4 it/s, 31 s elapsed, about 2 min 50 s to the end"
     assert reader.last_line.startswith("Loading: 14%|")
+
+
+def test_a_carriage_return_before_the_newline_does_not_matter() -> None:
+    pieces = [piece for line in plain(9) for piece in (line.replace("\n", "\r"), "\n")]
+    series = read(pieces, finish=True).series()
+    assert series is not None
+    assert [row.passing for row in series.rows] == [False] * 9
+
+
+def test_a_state_that_is_printed_again_counts_once() -> None:
+    states = [tqdm_state(n, 5, f"loss=0.{n}") for n in (1, 2, 3, 3, 3, 4, 5, 5, 5)]
+    assert read([*states, "\n"], finish=True).points == 5
+
+
+def test_a_bar_that_is_left_for_another_line_is_not_at_its_end() -> None:
+    pieces = [piece for n in range(1, 6) for piece in (tqdm_state(n, 9, f"loss=0.{n}"), "\n", "\rother", "\x1b[A")]
+    series = read(pieces, finish=True).series()
+    assert series is not None
+    assert [row.passing for row in series.rows] == [True] * 5
+
+
+def test_the_time_that_a_bar_gives_runs_on() -> None:
+    reader = read([tqdm_state(45, 100, "", left=50)])
+    assert [reader.summary(now).split(", ")[-1] for now in (1.0, 11.0, 99.0)] == [
+        "about 50 s to the end",
+        "about 40 s to the end",
+        "about 0.0 s to the end",
+    ]
 
 
 def test_nested_bars_are_judged_by_the_outer_one() -> None:

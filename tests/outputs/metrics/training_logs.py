@@ -14,7 +14,7 @@ HEAVY = "\u2501"
 def read(pieces: Iterable[str], step: float = 1.0, finish: bool = False) -> MetricsReader:
     """A reader that was fed a piece every ``step`` seconds, from second ``step`` on."""
     reader = MetricsReader()
-    reader.start(0.0)
+    reader.tick(0.0)
     now = 0.0
     for piece in pieces:
         now += step
