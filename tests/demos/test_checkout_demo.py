@@ -61,7 +61,7 @@ async def test_the_repair(workspace: Path, play, run_again: Callable[[Path], Not
     denied = played.results(Status.DENIED)
     assert [name for name, _ in denied] == ["write_file", "read_file"]
     assert "tests/test_pricing.py is read-only" in denied[0][1]
-    assert "'../secrets.txt' is outside the workspace" in denied[1][1]
+    assert "../secrets.txt is outside the workspace" in denied[1][1]
     errors = [text for name, text in played.results(Status.ERROR) if name == "search_replace"]
     assert len(errors) == 1 and "Lines 47 to 49 differ only in indentation" in errors[0]
 
