@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from harness_nb.kernel.questions import Question, question_of
+from harness_nb.outputs.widgets import COMM_KINDS, WidgetModels, WidgetViews
 from harness_nb.ports import Output
 from harness_nb.types import JsonObject
 
@@ -23,10 +24,10 @@ class Execution:
 
     It is finished when the reply and the "idle" that follows its outputs have both come, in whichever order.
     ``printed`` counts the characters of stdout and stderr; ``changed`` is set whenever there is something new to look
-    at; ``ask`` takes the questions of its code, while there is somebody to answer.
+    at; ``ask`` takes the questions of its code, while there is somebody to answer; ``views`` are its widgets on show.
     """
 
-    def __init__(self, message_id: str, execution_count: int | None = None) -> None:
+    def __init__(self, message_id: str, execution_count: int | None, widgets: WidgetModels) -> None:
         self.message_id = message_id
         self.changed = asyncio.Event()
         self.reply: JsonObject | None = None
@@ -34,6 +35,7 @@ class Execution:
         self.execution_count = execution_count
         self.printed = 0
         self.ask: Callable[[Question], None] | None = None
+        self.views = WidgetViews(widgets)
         self._outputs: deque[Output] = deque()
 
     @property
@@ -43,8 +45,18 @@ class Execution:
 
     def add(self, output: Output) -> None:
         """Keep an output until it is taken; text that continues the last untaken output is joined to it."""
+        self.count(output)
+        for shown in self.views.show(output):
+            self._append(shown)
+
+    def count(self, output: Output) -> None:
+        """Note text that the kernel has sent, wherever it goes."""
         self.printed += len(output.content["text"]) if output.kind == "stream" else 0
-        self._append(output)
+
+    def draw_widgets(self) -> None:
+        """Add what has changed of the widgets on show."""
+        for output in self.views.update():
+            self._append(output)
 
     def show(self, text: str) -> None:
         """Add text that the kernel has not printed itself."""
@@ -69,10 +81,12 @@ class Execution:
 class Router:
     """Which execution each message belongs to. What belongs to none is dropped, and counted in ``strays``.
 
-    A stray is most often the output of a thread whose cell has ended: it must not appear in another cell.
+    A stray is most often the output of a thread whose cell has ended: it must not appear in another cell. ``widgets``
+    are the widgets of the kernel.
     """
 
     def __init__(self) -> None:
+        self.widgets = WidgetModels()
         self._executions: dict[str, Execution] = {}
         self._probes: set[str] = set()
         self._idle_callbacks: dict[str, Callable[[], None]] = {}
@@ -81,7 +95,7 @@ class Router:
 
     def open(self, message_id: str, execution_count: int | None = None) -> Execution:
         """Expect messages for the request ``message_id``, which should get that execution count."""
-        execution = self._executions[message_id] = Execution(message_id, execution_count)
+        execution = self._executions[message_id] = Execution(message_id, execution_count, self.widgets)
         return execution
 
     def close(self, execution: Execution) -> None:
@@ -125,13 +139,30 @@ class Router:
             if content.get("execution_state") == "idle":
                 self._take_idle(parent)
             return
+        if kind in COMM_KINDS:
+            self.widgets.take(message)
+            self._wake_views()
+            return
         execution = self._executions.get(parent)
-        if execution is None:
+        output = output_of(message)
+        if output is not None and self.widgets.capture(parent, output):
+            if execution is not None:
+                execution.count(output)
+            self._wake_views(at_once="data" in content)
+        elif execution is None:
             self.strays += kind in KINDS
         elif kind == "execute_input":
             execution.execution_count = content.get("execution_count", execution.execution_count)
-        elif (output := output_of(message)) is not None:
+        elif output is not None:
             execution.add(output)
+
+    def _wake_views(self, at_once: bool = False) -> None:
+        """Whoever shows a widget may have something to draw; ``at_once``: below it, before another output comes."""
+        for execution in self._executions.values():
+            if execution.views.stale:
+                execution.changed.set()
+            if at_once:
+                execution.draw_widgets()
 
     def _take_idle(self, parent: str) -> None:
         ended = [self._executions[parent]] if parent in self._executions else []

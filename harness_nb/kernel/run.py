@@ -16,6 +16,8 @@ from harness_nb.ports import Answers, Output
 
 REPEAT_SECONDS = 0.5
 LOST_IDLE_SECONDS = 2.0
+WIDGET_SECONDS = 0.25
+"""Time between two states of a widget's twin."""
 
 Reason = Literal["timeout", "interrupt", "closed"]
 
@@ -47,6 +49,7 @@ class Run:
         self.concluded = False
         self._interrupted_at: float | None = None
         self._kill_at: float | None = None
+        self._next_widgets = 0.0
         self._answering: Answering | None = None
         attended = answers is not None and answers.can_answer
         self.execution = started.connection.execute(source, allow_stdin=attended)
@@ -65,6 +68,7 @@ class Run:
         probing = False
         try:
             while True:
+                self._draw_widgets()
                 for output in self.execution.take():
                     yield output
                 if self.execution.finished or not self._started.alive or self.must_be_killed:
@@ -84,8 +88,18 @@ class Run:
                 alarm.cancel()
 
     def last_outputs(self) -> list[Output]:
-        """What came after ``outputs`` ended: the last words of a kernel that died."""
+        """What came after ``outputs`` ended: the last words of a kernel that died, the last state of its widgets."""
+        self.execution.draw_widgets()
         return self.execution.take()
+
+    def _draw_widgets(self) -> None:
+        """Have what has changed of the cell's widgets shown, not too often."""
+        moment = self._loop.time()
+        if self.execution.views.stale and moment >= self._next_widgets:
+            self._next_widgets = moment + WIDGET_SECONDS
+            self._alarms = [alarm for alarm in self._alarms if alarm.when() > moment]
+            self._wake_at(self._next_widgets)
+            self.execution.draw_widgets()
 
     @property
     def must_be_killed(self) -> bool:

@@ -36,7 +36,7 @@ def relay(output: JsonObject, running: bool, look: bool = False) -> Bundle | Non
         trace = "\n".join(output["traceback"]) or f"{output['ename']}: {output['evalue']}"
         return _text(trace, "stderr", running, False)
     data = {kind: value for kind, value in output["data"].items() if not kind.endswith("widget-view+json")}
-    return Bundle(data, output.get("metadata", {})) if data else None
+    return Bundle(data, output.get("metadata", {})) if any(data.values()) else None
 
 
 def _text(text: str, name: str, running: bool, look: bool) -> Bundle | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness_nb.kernel.routing import Router, output_of
+from harness_nb.kernel.routing import Execution, Router, output_of
 
 
 def message(kind: str, parent: str, **content: Any) -> dict[str, Any]:
@@ -92,3 +92,53 @@ def test_outputs_are_taken_over_without_what_is_transient() -> None:
     assert (output.kind, output.content, output.display_id) == ("display_data", {"data": data, "metadata": {}}, "d")
     for kind in ("comm_open", "comm_msg", "comm_close", "execute_input", "status", "debug_event", "iopub_welcome"):
         assert output_of(message(kind, "a")) is None
+
+
+def widget(kind: str, comm: str, parent: str = "a", **data: Any) -> dict[str, Any]:
+    return message(kind, parent, comm_id=comm, target_name="jupyter.widget", data=data)
+
+
+def label(comm: str, text: str) -> dict[str, Any]:
+    return widget("comm_open", comm, state={"_model_name": "LabelModel", "value": text})
+
+
+def view(parent: str, comm: str) -> dict[str, Any]:
+    data = {"text/plain": "Label()", "application/vnd.jupyter.widget-view+json": {"model_id": comm}}
+    return message("display_data", parent, data=data, metadata={})
+
+
+def texts(execution: Execution) -> list[str]:
+    return [output.content["data"]["text/plain"] for output in execution.take()]
+
+
+async def test_a_widget_is_followed_by_every_cell_that_shows_it_whoever_changes_it() -> None:
+    router = Router()
+    first, second = router.open("a"), router.open("b")
+    router.take_published(label("m", "old"))
+    router.take_published(view("a", "m"))
+    router.take_published(view("b", "m"))
+    assert texts(first) == texts(second) == ["old"]
+    first.changed.clear()
+    router.take_published(widget("comm_msg", "m", parent="elsewhere", method="update", state={"value": "new"}))
+    assert first.changed.is_set()
+    for execution in (first, second):
+        execution.draw_widgets()
+        assert texts(execution) == ["new"]
+    assert router.strays == 0
+
+
+async def test_what_an_output_widget_captures_is_counted_and_not_shown_in_the_cell() -> None:
+    router = Router()
+    execution = router.open("a")
+    router.take_published(widget("comm_open", "out", state={"_model_name": "OutputModel"}))
+    router.take_published(view("a", "out"))
+    assert texts(execution) == [""]
+    router.take_published(widget("comm_msg", "out", method="update", state={"msg_id": "a"}))
+    router.take_published(message("stream", "a", name="stdout", text="inside"))
+    assert execution.take() == []
+    assert execution.printed == len("inside")
+    execution.draw_widgets()
+    assert texts(execution) == ["inside"]
+    router.take_published(message("display_data", "a", data={"image/png": "aGk=", "text/plain": "p"}, metadata={}))
+    router.take_published(message("stream", "b", name="stdout", text="of another cell"))
+    assert [list(output.content["data"]) for output in execution.take()] == [["image/png", "text/plain"]]
