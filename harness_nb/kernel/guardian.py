@@ -290,9 +290,11 @@ def main() -> None:
     line = commands.take()
     if line is None:
         return
+    order = json.loads(line)
     try:
-        guardian = Guardian(json.loads(line), commands)
+        guardian = Guardian(order, commands)
     except OSError as error:
+        shutil.rmtree(order["remove"], ignore_errors=True)
         report(report="exited", status=127, peak=0, words=str(error))
         return
     guardian.watch()

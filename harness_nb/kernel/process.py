@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,9 +56,10 @@ class KernelProcess:
     ``died`` is a future of its ``Death``; it never fails. All methods are for the event loop that started it.
     """
 
-    def __init__(self, guardian: subprocess.Popen[bytes], mark: str) -> None:
+    def __init__(self, guardian: subprocess.Popen[bytes], mark: str, private: Path) -> None:
         self._guardian = guardian
         self._mark = mark
+        self._private = private
         self._lines = b""
         self.pid: int | None = None
         self._loop = asyncio.get_running_loop()
@@ -88,7 +90,7 @@ class KernelProcess:
             cwd=private,
             start_new_session=True,
         )
-        process = cls(guardian, mark)
+        process = cls(guardian, mark, private)
         order = {
             "argv": list(arguments),
             "env": {**environment, "HARNESS_NB_KERNEL": mark, "JPY_PARENT_PID": str(guardian.pid)},
@@ -179,6 +181,7 @@ class KernelProcess:
             status = self._guardian.wait()
         if status:
             kill_all(lambda: marked(self._mark))
+            shutil.rmtree(self._private, ignore_errors=True)
 
 
 def now() -> float:

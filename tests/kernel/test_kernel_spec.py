@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import venv
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,9 @@ async def test_an_environment_without_harness_nb_has_the_tools(
     assert last == f"{python} None []"
 
 
-async def test_a_kernel_that_does_not_start_says_why(install: Any, tmp_path: Path) -> None:
+async def test_a_kernel_that_does_not_start_says_why_and_leaves_nothing(
+    install: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install("broken", argv=[sys.executable, "-c", "raise SystemExit('no ipykernel here')"])
     from harness_nb.errors import KernelError
 
@@ -109,8 +112,10 @@ async def test_a_kernel_that_does_not_start_says_why(install: Any, tmp_path: Pat
     with pytest.raises(KernelError, match=r"(?s)'broken' did not start: it exited with status 1.*no ipykernel here"):
         await kernel.start()
     await kernel.aclose()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     install("missing", argv=["/nowhere/python", "-f", "{connection_file}"])
     kernel = ToolKernel(name="missing", directory=tmp_path / "work")
     with pytest.raises(KernelError, match="No such file"):
         await kernel.start()
     await kernel.aclose()
+    assert not list(tmp_path.glob("harness-nb-*"))

@@ -142,12 +142,14 @@ async def test_a_killed_guardian_takes_the_kernel_along(kernel: ToolKernel, run:
         "import os, subprocess\nc = subprocess.Popen(['sleep', '641'])\nprint(os.getpid(), os.getppid(), c.pid)"
     )
     pids = [int(pid) for pid in ran.text().split()]
+    private = kernel.connection_file.parent  # type: ignore[union-attr]
     os.kill(pids[1], signal.SIGKILL)
     assert await gone(pids[:1])
     ran = await run("1 + 1")
     assert ran.result == "2"
     assert "had died since the last call" in ran.reply.detail
     assert all(is_zombie(pid) for pid in pids)
+    assert not private.exists()
 
 
 def test_marks_are_found_and_nothing_else() -> None:
