@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import venv
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ import ipykernel
 import pytest
 from kernel_cells import run_cell
 
-from harness_nb.errors import UsageError
-from harness_nb.kernel import ToolKernel
+from harness_nb.errors import KernelError, UsageError
+from harness_nb.kernel import ToolKernel, started
 from harness_nb.kernel.spec import LAUNCHER, kernel_names, resolve_kernel, through_launcher
 from harness_nb.tools import SETUP_SOURCE
 
@@ -105,17 +104,18 @@ async def test_an_environment_without_harness_nb_has_the_tools(
 async def test_a_kernel_that_does_not_start_says_why_and_leaves_nothing(
     install: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    made: list[Path] = []
+    make = started.make_private_folder
+    monkeypatch.setattr(started, "make_private_folder", lambda: made.append(make()) or made[-1])
     install("broken", argv=[sys.executable, "-c", "raise SystemExit('no ipykernel here')"])
-    from harness_nb.errors import KernelError
-
     kernel = ToolKernel(name="broken", directory=tmp_path / "work")
     with pytest.raises(KernelError, match=r"(?s)'broken' did not start: it exited with status 1.*no ipykernel here"):
         await kernel.start()
     await kernel.aclose()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     install("missing", argv=["/nowhere/python", "-f", "{connection_file}"])
     kernel = ToolKernel(name="missing", directory=tmp_path / "work")
     with pytest.raises(KernelError, match="No such file"):
         await kernel.start()
     await kernel.aclose()
-    assert not list(tmp_path.glob("harness-nb-*"))
+    assert len(made) == 2
+    assert not any(folder.exists() for folder in made)
