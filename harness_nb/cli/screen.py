@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from harness_nb import events as ev
-from harness_nb.outputs import clean_text, head_and_tail
+from harness_nb.outputs import clean_text, head_and_tail, is_derived
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import Status, Usage
 
@@ -135,7 +135,7 @@ def usage_text(usage: Usage) -> str:
 
 
 def output_text(output: dict[str, object]) -> str:
-    """An nbformat output as plain text for a terminal."""
+    """An nbformat output as plain text for a terminal; of a plot of metrics the summary."""
     kind = output.get("output_type")
     if kind == "stream":
         return clean_text(str(output.get("text", "")))
@@ -145,6 +145,8 @@ def output_text(output: dict[str, object]) -> str:
     data = output.get("data")
     if not isinstance(data, dict):
         return ""
+    if is_derived(output):
+        return str(data.get("text/plain", "")).split("\n")[0]
     pictures = [name for name in data if name.startswith("image/")]
     if pictures:
         return f"[{pictures[0]}: see the session notebook]"

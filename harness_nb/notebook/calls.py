@@ -11,7 +11,7 @@ from typing import assert_never
 from harness_nb import events as ev
 from harness_nb.notebook import texts
 from harness_nb.notebook.cells import KEY, Cell, markdown_cell
-from harness_nb.outputs import apply_output
+from harness_nb.outputs import apply_output, is_derived
 from harness_nb.outputs.mime import clean_json, replace_surrogates
 from harness_nb.types import JsonObject, Status, ToolCall
 
@@ -19,7 +19,10 @@ CallEvent = ev.CallEvent | ev.ContextOffloaded
 
 _TAGS: dict[Status | None, list[str]] = {Status.OK: [], Status.ERROR: ["raises-exception"]}
 _TAGS_OF_OTHERS = ["raises-exception", "skip-execution", "nbval-skip"]
-"""A cell that did not come to an end would not on a re-run either, or would do what was never seen to end well."""
+"""A cell that did not come to an end would not on a re-run either, or would do what was never seen to end well.
+
+A cell with an output that was derived from the others gets ``nbval-ignore-output`` besides: a re-run does not make it.
+"""
 
 
 class CallCell(Cell):
@@ -74,7 +77,8 @@ class CallCell(Cell):
         if refused:
             reason = markdown_cell(f"{self.id}-why", texts.refusal(self.name, self._refusal), {})
             return [reason, self._raw_cell({KEY: machine, "raw_mimetype": "text/plain"})]
-        tags = list(_TAGS.get(self._status, _TAGS_OF_OTHERS))
+        derived = ["nbval-ignore-output"] if any(map(is_derived, self._outputs)) else []
+        tags = [*_TAGS.get(self._status, _TAGS_OF_OTHERS), *derived]
         return [self._code_cell({KEY: machine, **({"tags": tags} if tags else {})})]
 
     def _code_cell(self, metadata: JsonObject) -> JsonObject:

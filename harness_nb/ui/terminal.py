@@ -13,7 +13,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from harness_nb import events as ev
-from harness_nb.outputs import apply_output
+from harness_nb.outputs import apply_output, is_derived
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import JsonObject, Status
 from harness_nb.ui.last_line import count_turns, duration, usage_words
@@ -113,9 +113,10 @@ class TerminalDisplay:
             self._line(f"⊘ denied: {event.decision.reason}", "yellow")
 
     def _write_outputs(self, settled: bool) -> None:
-        """Write the outputs that will not change any more: all but the last, or all."""
-        end = len(self._outputs) if settled else len(self._outputs) - 1
-        for output in self._outputs[self._written : max(end, self._written)]:
+        """Write the outputs that will not change any more: all but the last, or all, what was derived from them too."""
+        outputs = self._outputs if settled else [output for output in self._outputs if not is_derived(output)]
+        end = len(outputs) if settled else len(outputs) - 1
+        for output in outputs[self._written : max(end, self._written)]:
             text = output_text(output)
             if text.strip():
                 self._console.print(Text.from_ansi(text.rstrip("\n")), soft_wrap=True)
@@ -145,11 +146,13 @@ class TerminalDisplay:
 
 
 def output_text(output: JsonObject) -> str:
-    """An output in nbformat's form as text for a terminal; colours stay."""
+    """An output in nbformat's form as text for a terminal; colours stay. Of a plot of metrics it is the summary."""
     if output["output_type"] == "stream":
         return str(output["text"])
     if output["output_type"] == "error":
         return "\n".join(output["traceback"]) or f"{output['ename']}: {output['evalue']}"
+    if is_derived(output):
+        return str(output["data"]["text/plain"].split("\n")[0])
     pictures = [kind for kind in output["data"] if kind.startswith("image/")]
     if pictures:
         return f"[{pictures[0]}: see the session notebook]"
