@@ -23,6 +23,9 @@ DEFAULT_TIMEOUT = 120.0
 MAX_TIMEOUT = 3600.0
 """The longest ``timeout`` that a call may name, in seconds."""
 
+_NOT_IN_CELLS = "\r\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""Characters that notebooks, editors or IPython take for an end of line. IPython also drops blank ends of cells."""
+
 FINISH = "finish"
 WAIT = "wait"
 REBUILD = "rebuild"
@@ -89,11 +92,13 @@ def write_file(
     To change a part of an existing file use search_replace. A long file can be written in several calls with
     append=true. Files that are read-only in this session are refused.
     """
-    if not content or any(character in content for character in "\r\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"):
+    body = content.removesuffix("\n")
+    if not body or body[-1].isspace() or any(character in body for character in _NOT_IN_CELLS):
         return f"write_file({path!r}, {literal(content)}, append={append})"
-    target = path if path.replace("/", "").replace(".", "").replace("-", "").replace("_", "").isalnum() else f'"{path}"'
+    plain = path.translate(str.maketrans("", "", "/.-_")).isalnum()
+    target = path if plain else f'"{path}"'
     flag = "-a " if append else ""
-    return f"%%writefile {flag}{target}\n{content.removesuffix(chr(10))}"
+    return f"%%writefile {flag}{target}\n{body}"
 
 
 def search_replace(
@@ -272,7 +277,7 @@ def literal(text: str) -> str:
 
     Triple-quoted, and raw if need be, where it has several lines.
     """
-    several = "\n" in text.rstrip("\n")
+    several = "\n" in text.rstrip("\n") and not any(line != line.rstrip() for line in text.split("\n"))
     if several and text.replace("\n", "").replace("\t", "").isprintable() and not text.endswith("\\"):
         prefix = "r" if "\\" in text else ""
         for quotes in ('"""', "'''"):

@@ -94,6 +94,28 @@ async def test_a_session_writes_a_journal_and_a_notebook(tmp_path: Path) -> None
     assert counts == list(range(1, len(counts) + 1))
 
 
+async def test_files_are_written_byte_for_byte(tmp_path: Path) -> None:
+    contents = [
+        "a\n",
+        "a",
+        "",
+        "\n",
+        "a\n\n\n",
+        "a\n  \n",
+        "  a\n",
+        "%%bash\nls\n",
+        ">>> 1\n1\n",
+        "{x} $y !z\n\tt\\n\n",
+        "ü\r\nb\r\n",
+    ]
+    replies = [call("write_file", path=f"f{k}.txt", content=content) for k, content in enumerate(contents)]
+    async with opened(tmp_path, model=script(tmp_path, *replies, DONE)) as session:
+        events = await send(session)
+    assert {result.status for result in results(events)} == {Status.OK}
+    written = [(tmp_path / f"f{k}.txt").read_bytes().decode() for k in range(len(contents))]
+    assert written == ["a\n" if content == "a" else content for content in contents]
+
+
 async def test_a_large_output_is_bounded_and_kept_whole(tmp_path: Path) -> None:
     model = script(tmp_path, call("python", code="for i in range(20_000): print('line', i)"), DONE)
     async with opened(tmp_path, model=model) as session:
