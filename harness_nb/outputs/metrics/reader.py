@@ -25,15 +25,12 @@ from harness_nb.outputs.metrics.progress import (
 from harness_nb.outputs.metrics.segments import Line, Segments
 from harness_nb.outputs.metrics.series import Labels, Row, Series, Track, combine
 
-_WORDS = (
-    "loss acc epoch step iter batch episode train val eval test learn mse mae auc ppl perplex rew f1 nll iou score "
-    "recall precision % \u2501 it/s s/it [0 === ###"
-)
+_WORDS = "loss acc epoch step iter batch episode train val test mse mae auc rew % \u2501 it/s s/it [0 === ###"
 _HINTS = tuple(_WORDS.split())
 """A line without any of these, in lower case, is neither metrics nor a bar."""
 
 _PATIENCE = 20_000
-"""Lines without a metric after which only every eighth line is looked at, until one of them has a metric."""
+"""Lines with a hint but no metric, after which only every eighth of them is looked at, until one has a metric."""
 
 _RULERS = " \t\r\n-=*_#"
 """A line of nothing else parts other lines and says nothing."""
@@ -58,7 +55,6 @@ class MetricsReader:
         self._headline: float | None = None
         self._watchdog = Watchdog()
         self._order = 0
-        self._lines = 0
         self._noise = 0
         self._prose = 0
         self._started: float | None = None
@@ -99,22 +95,19 @@ class MetricsReader:
         self._ended = True
 
     def _pass_over(self, block: str) -> None:
-        """Count lines that hold nothing."""
-        count = block.count("\n") + block.count("\r")
-        self._lines += count
-        self._noise += count
+        """Note that there were lines that hold nothing."""
         if block.strip(_RULERS):
             self._prose += 1
 
     def _look_at(self, line: Line) -> None:
-        self._lines += 1
-        self._noise += 1
-        skipped = self._noise > _PATIENCE and self._lines & 7
-        if not skipped and _may_matter(line.text) and self._read(line):
-            self._noise = 0
-            self._last_line = line.text
-        elif line.text.strip(_RULERS):
-            self._prose += 1
+        if _may_matter(line.text):
+            self._noise += 1
+            skipped = self._noise > _PATIENCE and self._noise & 7
+            if not skipped and self._read(line):
+                self._noise = 0
+                self._last_line = line.text
+                return
+        self._pass_over(line.text)
 
     def _read(self, line: Line) -> bool:
         """Take what a line says; whether it says anything."""
