@@ -43,7 +43,11 @@ async def _run(work: Work, call: ToolCall, source: str) -> AsyncGenerator[ev.Eve
     arguments, images = work.tools.arguments(call), work.model.accepts_images
     if call.name == WAIT:
         cell = work.cells.find(arguments["call"])
-        problem = pattern_problem(arguments["until"]) if cell else words.nothing_to_wait_for(arguments["call"])
+        problem = (
+            pattern_problem(arguments["until"])
+            if cell
+            else words.nothing_to_wait_for(arguments["call"], [each.call.call_id for each in work.cells.running()])
+        )
     else:
         cell, problem = None, work.cells.obstacle(call)
     if problem:

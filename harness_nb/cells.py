@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from harness_nb import events as ev
 from harness_nb.context import words
+from harness_nb.context.names import list_names
 from harness_nb.outputs import Firewall, format_seconds, result_content
 from harness_nb.ports import ExecuteReply, Kernel, Output
 from harness_nb.toolset import REBUILD
@@ -42,6 +43,7 @@ class Cell:
         self.beside = beside
         self.reply = ExecuteReply(status=Status.RUNNING)
         self.watch: Watch | None = None
+        self.warned = False
         self.task: asyncio.Task[None] | None = None
 
     @property
@@ -124,7 +126,7 @@ class Cells:
         busy = [cell for cell in self.running() if not cell.beside]
         if call.name not in (MAIN, REBUILD) or not busy:
             return None
-        about = f"call {busy[0].call.call_id} is still running, for {format_seconds(self._age(busy[0]))} now"
+        about = f"{busy[0].call.call_id} is still running, for {format_seconds(self._age(busy[0]))} now"
         return f"Not run, the kernel is busy: {about}. Use wait to watch or stop it; bash and the file tools work."
 
     def find(self, which: str) -> Cell | None:
@@ -170,7 +172,8 @@ class Cells:
         interrupts it first.
         """
         began = self._working_time()
-        cell.watch = Watch(until, began)
+        cell.watch = Watch(until, began, signs=not cell.warned)
+        known = len(cell.firewall.metrics.anomalies)
         if stop and not cell.ended:
             await self._stop(cell)
         why = ""
@@ -179,8 +182,11 @@ class Cells:
             for output in cell.firewall.drain(self._clock()):
                 yield output
             why = cell.watch.reason(self._working_time()) if not stop else ""
+            if not why and not stop and (new := cell.firewall.metrics.anomalies[known:]):
+                why = f"an anomaly: {new[0]}"
             if not why and self._working_time() - began >= seconds:
                 why = f"the {format_seconds(seconds)} are over"
+        cell.warned = cell.warned or cell.watch.warned
         cell.watch = None
         if cell.ended:
             for event in self._finish(cell):
@@ -189,22 +195,24 @@ class Cells:
             yield event
 
     async def rebuild(self, call: ToolCall) -> AsyncGenerator[ev.Event]:
-        """Take the python steps that ended well again, in order, to get their names back; stops at one that fails.
+        """Take the python steps that ended well again, in order, to get their names back; goes on past one that fails.
 
         What they print and show is in the record already and is passed over.
         """
-        began, done = self._clock(), 0
+        began, failures = self._clock(), []
         reply = ExecuteReply(status=Status.OK)
         for source in self._steps:
             async with aclosing(self._kernel.execute(source)) as items:
                 async for item in items:
                     reply = item if isinstance(item, ExecuteReply) else reply
             if reply.status is not Status.OK:
-                break
-            done += 1
-        took = format_seconds(self._clock() - began)
-        text = words.rebuilt(done, self._steps, took, reply)
-        yield ev.ResultAdded(call_id=call.call_id, name=call.name, status=reply.status, content=text_content(text))
+                failures.append((source, reply))
+        text = words.rebuilt(len(self._steps), failures, format_seconds(self._clock() - began))
+        self._news_of_names(reply)
+        if self.names:
+            text += f" Names now: {list_names(self.names)}."
+        status = Status.ERROR if failures else Status.OK
+        yield ev.ResultAdded(call_id=call.call_id, name=call.name, status=status, content=text_content(text))
 
     async def catch_up(self) -> AsyncGenerator[ev.Event]:
         """What has come of cells that were left running, while something else happened."""
@@ -216,7 +224,7 @@ class Cells:
                     yield event
                 yield ev.Nudged(
                     reason="a call has ended",
-                    text=f"Call {cell.call.call_id} ({cell.call.name}) has ended; wait(call) gives its last output.",
+                    text=f"{cell.call.call_id} ({cell.call.name}) has ended; wait for it gives its last output.",
                 )
 
     async def end_all(self) -> AsyncGenerator[ev.Event]:
@@ -273,13 +281,13 @@ class Cells:
         """The result for ``call``: what the model has not been told about ``cell`` yet."""
         reply, look = cell.reply, cell.look
         if not cell.ended:
-            told = f"call id {cell.call.call_id}, use wait to watch or stop it"
+            told = f"its id is {cell.call.call_id}, use wait to watch or stop it"
             reply = replace(reply, detail=f"{why}; {told}" if why else told)
         elif why:
             reply = replace(reply, detail="; ".join(filter(None, (reply.detail, why))))
         if look is not cell.firewall:
             look.close(self._clock())
-        content: tuple[Part, ...] = result_content(reply, look, self._age(cell), images)
+        content: tuple[Part, ...] = result_content(reply, look, self._age(cell), images, cell.firewall.metrics)
         if cell.ended:
             self._left.pop(cell.call.call_id, None)
         else:

@@ -141,7 +141,7 @@ async def _finish(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
 async def _judge(work: Work, summary: str) -> AsyncGenerator[Item]:
     """Run the checks; accept the finish if all pass."""
     if running := work.cells.running():
-        yield ev.FinishRejected(reason=words.still_running([f"call {cell.call.call_id}" for cell in running]))
+        yield ev.FinishRejected(reason=words.still_running([cell.call.call_id for cell in running]))
         return
     passed, failures = 0, []
     async for check in work.gate():

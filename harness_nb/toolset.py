@@ -44,10 +44,11 @@ def python(
 
     Names, imports, loaded data and the working directory persist: load data once and go on with it in later calls.
     The value of the last expression is shown, and so is everything that is printed or displayed. Matplotlib plots
-    come back to you as pictures; end such a cell with plt.show(). %pip and other IPython magics work. A call that
-    runs longer than `timeout` seconds (default 120, at most 3600) is not stopped: you get its output so far and its
-    id, it goes on, and `wait` watches it. So start a training simply, and print a line of metrics per epoch. Output
-    beyond about 16,000 characters is shortened in the middle; the whole of it is in a file that is named.
+    come back to you as pictures (unscaled up to 10 inches wide); end such a cell with plt.show(). %pip and other
+    IPython magics work. A call that runs longer than `timeout` seconds (default 120, at most 3600) is not stopped:
+    you get its output so far and its id, it goes on, and `wait` watches it. So give a training a short timeout such
+    as 5, print a line of metrics per epoch, and `wait`. Output beyond about 16,000 characters is shortened in the
+    middle; the whole of it is in a file that is named.
     """
     return code
 
@@ -165,7 +166,8 @@ def wait(
 def rebuild() -> str:
     """After the kernel has died: run your python calls that had ended well again, in order, to get their names back.
 
-    Takes as long as they took. What they wrote to files they write again.
+    Long ones run again too, and what they wrote to files they write again; where you have saved a result, such as
+    weights, loading it is quicker. Calls that failed or were stopped are not run.
     """
     return ""
 

@@ -23,14 +23,19 @@ BAD_SIGN = re.compile(
 
 
 class Watch:
-    """The conditions of one ``wait``. ``until`` is a regular expression; text from before it began does not count."""
+    """The conditions of one ``wait``. ``until`` is a regular expression; text from before it began does not count.
 
-    def __init__(self, until: str | None, now: float) -> None:
+    ``signs`` says whether bad signs count; ``warned`` whether one was seen.
+    """
+
+    def __init__(self, until: str | None, now: float, *, signs: bool = True) -> None:
         self._until = re.compile(until) if until else None
         self._text = ""
         self._reason = ""
         self._news = False
         self._heard = now
+        self._signs = signs
+        self.warned = False
 
     def feed(self, output: Output) -> None:
         """Look at an output."""
@@ -40,7 +45,8 @@ class Watch:
         self._text = (self._text + clean_text(str(output.content.get("text", ""))))[-KEPT:]
         if self._until and (match := self._until.search(self._text)):
             self._reason = f"the pattern matched: {match.group(0).strip()[:200]}"
-        elif sign := BAD_SIGN.search(self._text):
+        elif self._signs and (sign := BAD_SIGN.search(self._text)):
+            self.warned = True
             self._reason = f"a bad sign: {sign.group('name')} is {sign.group('value')}"
 
     def reason(self, now: float) -> str:
@@ -57,7 +63,6 @@ def pattern_problem(until: str | None) -> str | None:
     try:
         re.compile(until or "")
     except re.error as error:
-        return (
-            f"until is not a regular expression: {error}. Put a backslash before ( ) [ ] . * + ? that mean themselves."
-        )
+        way_out = "Close what is open, and put a backslash before ( ) [ ] . * + ? that mean themselves."
+        return f"Not waited: until is not a regular expression ({error}): {until}\n{way_out}"
     return None

@@ -310,10 +310,10 @@ async def test_a_call_past_its_timeout_goes_on_and_wait_watches_it() -> None:
     assert [result.status for result in results] == [
         *(Status.RUNNING, Status.ERROR, Status.OK, Status.ERROR, Status.RUNNING, Status.INTERRUPTED),
     ]
-    assert "epoch 1" in train.content[0].text and f"call id {train.call_id}" in train.content[0].text
-    assert f"call {train.call_id} is still running" in refused.content[0].text
+    assert "epoch 1" in train.content[0].text and f"its id is {train.call_id}" in train.content[0].text
+    assert f"{train.call_id} is still running" in refused.content[0].text
     assert "ran %%bash" in listed.content[0].text
-    assert f"call {train.call_id} still running" in unfinished.content[0].text
+    assert f"{train.call_id} is still running" in unfinished.content[0].text
     assert "epoch 1" not in waited.content[0].text and "the 20 s are over" in waited.content[0].text
     assert kernel.executed == ["train()", "%%bash\nls"]
     finished = [(event.call_id, event.status) for event in only(events, ev.CellFinished)]
@@ -357,6 +357,31 @@ async def test_wait_ends_at_a_match_and_at_the_end() -> None:
     assert "".join(printed).count("epoch") == 4
 
 
+async def test_wait_returns_when_the_loss_explodes() -> None:
+    class Diverging(FakeKernel):
+        async def execute(
+            self, source: str, timeout: float | None = None, *, beside: bool = False
+        ) -> AsyncGenerator[Output | ExecuteReply]:
+            for epoch in range(1, 9):
+                loss = 0.9 if epoch < 5 else 10.0**epoch
+                yield Output("stream", {"name": "stdout", "text": f"epoch {epoch} loss {loss}\n"})
+                await asyncio.sleep(0.15)
+            await asyncio.sleep(2)
+            yield ExecuteReply(Status.OK)
+
+    replies = (
+        calls(("python", {"code": "t", "timeout": 0.01})),
+        calls(("wait", {})),
+        calls(("wait", {"stop": True})),
+        says("x"),
+    )
+    events, *_ = await work_on(*replies, kernel=Diverging(), clock=time.monotonic, limits=Limits(max_turns=2))
+    _, waited = only(events, ev.ResultAdded)
+    assert waited.status is Status.RUNNING
+    assert "an anomaly: loss is" in waited.content[0].text
+    assert "[metrics: epoch" in waited.content[0].text
+
+
 async def test_thirty_silent_epochs_cost_two_turns() -> None:
     class Training(FakeKernel):
         async def execute(
@@ -388,8 +413,7 @@ async def test_thirty_silent_epochs_cost_two_turns() -> None:
 async def test_a_wait_for_nothing_says_so() -> None:
     events, *_ = await work_on(calls(("wait", {"call": "c99"}), ("wait", {"until": "("})), says("x"))
     texts = [result.content[0].text for result in only(events, ev.ResultAdded)]
-    assert "no call 'c99'" in texts[0]
-    assert "no call 'last'" in texts[1]
+    assert texts == ["Not waited: no call is running."] * 2
 
 
 async def test_a_limit_stops_what_still_runs() -> None:

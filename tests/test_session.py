@@ -225,9 +225,18 @@ async def test_names_are_lost_with_the_kernel_and_rebuilt_on_request(tmp_path: P
     for words in ("last words", "SIGKILL", "x (int)", "y (int)"):
         assert words in text_of(died)
     assert text_of(rebuilt).startswith("All 2 python cells that had ended well were run again")
+    assert text_of(rebuilt).endswith("Names now: y (int), x (int).")
     assert "42" in text_of(shown)
     finished = [event for event in events if isinstance(event, ev.CellFinished) and event.name == "python"]
     assert [row["name"] for row in finished[2].names or ()] == ["y", "x"]
+
+
+async def test_a_name_that_is_a_magic_is_a_name(tmp_path: Path) -> None:
+    model = script(tmp_path, call("python", code="history"), call("python", code="%pip --version"), DONE)
+    async with opened(tmp_path, model=model) as session:
+        missing, magic, _ = results(await send(session))
+    assert "NameError: name 'history' is not defined" in text_of(missing)
+    assert magic.status is Status.OK and "pip" in text_of(magic)
 
 
 async def test_a_long_call_goes_on_and_is_waited_for(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ NAMED = 12
 """How many names are listed; the others are counted."""
 
 
-def describe_loss(names: Sequence[JsonObject]) -> str:
-    """``all names and imports are lost: df (DataFrame, 1000 x 5), model (Net), …, 3 modules``, from a manifest."""
+def list_names(names: Sequence[JsonObject]) -> str:
+    """``df (DataFrame, 1000 x 5), model (Net), …, 3 imported modules``, from a manifest."""
     modules = sum(row.get("type") == "module" for row in names)
     values = [row for row in names if row.get("type") != "module"]
     parts = []
@@ -25,4 +25,10 @@ def describe_loss(names: Sequence[JsonObject]) -> str:
         parts.append(f"{len(values) - NAMED} more")
     if modules:
         parts.append(f"{modules} imported {'module' if modules == 1 else 'modules'}")
-    return "all names and imports are lost" + (f": {', '.join(parts)}" if parts else "")
+    return ", ".join(parts)
+
+
+def describe_loss(names: Sequence[JsonObject]) -> str:
+    """``all names and imports are lost: df (DataFrame, 1000 x 5), model (Net), …, 3 modules``, from a manifest."""
+    listed = list_names(names)
+    return "all names and imports are lost" + (f": {listed}" if listed else "")

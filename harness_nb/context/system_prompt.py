@@ -6,6 +6,7 @@ hit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -76,8 +77,8 @@ def system_prompt(surroundings: Surroundings) -> str:
 def _rules(surroundings: Surroundings) -> str:
     lines = [
         "- Stay inside the workspace with every tool, Python and bash included: do not read or write outside of it.",
-        "- `harness_sessions/` in the workspace belongs to the harness (the record of this session). Read only "
-        "whole outputs that a result points to; change nothing there.",
+        "- `harness_sessions/` in the workspace belongs to the harness (the record of this session). The "
+        "only files to read there are the outputs that a result names; change nothing there.",
         "- Steps that are hard to undo (deleting folders, pushing, other users' rights) need a person's approval; "
         "where nobody is there to ask, they are refused.",
     ]
@@ -91,7 +92,7 @@ def _rules(surroundings: Surroundings) -> str:
         lines.append(
             f"- A finish counts only when this command, run by the harness in the workspace, exits with 0: `{command}`"
         )
-    if surroundings.checks:
+    if any(re.search(r"(^|\s)/(?!\S*bin/)", command) for command in surroundings.checks):
         lines.append("- Files outside the workspace that such a command names are not for you.")
     if surroundings.limits.max_turns is not None:
         lines.append(f"- You have at most {surroundings.limits.max_turns} replies for each prompt.")

@@ -47,34 +47,32 @@ def taken_as_finish(reason: str) -> str:
     return f"Your reply had no tool call, so it was taken as a finish. {reason}"
 
 
-def nothing_to_wait_for(call: str) -> str:
-    """The result of a ``wait`` for a call that does not run."""
-    return f"There is no call {call!r} that was left running; its result has been given, or it never ran."
+def nothing_to_wait_for(call: str, running: Sequence[str]) -> str:
+    """The result of a ``wait`` for a call that does not run; ``running`` are the ids of those that do."""
+    if not running:
+        return "Not waited: no call is running."
+    return f"Not waited: {call} is not running; running now: {', '.join(running)}."
 
 
-def rebuilt(done: int, steps: Sequence[str], took: str, reply: ExecuteReply) -> str:
-    """The result of ``rebuild``.
-
-    ``done`` of ``steps`` ended well again, the next one with ``reply`` if they are fewer.
-    """
+def rebuilt(steps: int, failures: Sequence[tuple[str, ExecuteReply]], took: str) -> str:
+    """The result of ``rebuild``: of ``steps`` cells, ``failures`` are the sources and replies of those that failed."""
     if not steps:
         return "There is nothing to run again: no python call has ended well in this session."
-    if done == len(steps):
-        return f"All {done} python cells that had ended well were run again, in {took}; their names are back."
-    failed = steps[done].strip().splitlines() or [""]
-    why = ": ".join(filter(None, (reply.ename, reply.evalue))) or reply.detail or reply.status.value
-    return (
-        f"{done} of {len(steps)} python cells were run again, in {took}. The next one, which begins with "
-        f"{failed[0][:80]!r}, failed this time: {why}. Go on from there."
-    )
+    if not failures:
+        return f"All {steps} python cells that had ended well were run again, in {took}."
+    told = [f"{steps - len(failures)} of {steps} python cells that had ended well were run again, in {took}."]
+    for source, reply in failures[:5]:
+        first = (source.strip().splitlines() or [""])[0][:80]
+        why = ": ".join(filter(None, (reply.ename, reply.evalue))) or reply.detail or reply.status.value
+        told.append(f"The one that begins with {first} failed this time: {why}.")
+    told.append("Cells that were stopped or failed the first time are not among them; run what is missing yourself.")
+    return " ".join(told)
 
 
 def still_running(calls: Sequence[str]) -> str:
     """Why a finish does not count while something runs."""
-    return (
-        f"Not finished: {', '.join(calls)} still running. Wait for it with wait, or end it with wait(stop=true), then "
-        "finish again."
-    )
+    running = f"{', '.join(calls)} {'is' if len(calls) == 1 else 'are'} still running"
+    return f"Not finished: {running}. Wait for it with wait, or end it with wait(stop=true), then finish again."
 
 
 def turns_left(left: int, limit: int) -> str:

@@ -44,8 +44,8 @@ def result_content(
     total = sum(item.image is not None for item in items) + firewall.left_out[1].images
     remark = f"{len(parts)} of {total} images attached" if images and len(parts) < total else ""
     last_line = status_line(reply, elapsed, shown=bool(shown), tool=firewall.name, remark=remark)
-    nothing = "(no new output)" if reply.status is Status.RUNNING else "(no output)"
-    lines = [body or nothing, *_training(metrics or firewall.metrics), last_line]
+    nothing = [] if reply.status is Status.RUNNING else ["(no output)"]  # the last line says it of a running call
+    lines = [*([body] if body else nothing), *_training(metrics or firewall.metrics), last_line]
     return (TextPart(text="\n".join(lines)), *parts)
 
 

@@ -88,6 +88,7 @@ def launch() -> None:
         def initialize(self, argv: Any = None) -> None:
             """No history file; then order the streams, and drop what forces colours on other programs."""
             self.config.HistoryManager.enabled = False
+            self.config.InteractiveShell.automagic = False  # a lost name such as ``history`` must be a NameError
             super().initialize(argv)
             prepare_streams(self.shell)
             report_names(self.shell)

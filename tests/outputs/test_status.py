@@ -103,7 +103,7 @@ def test_the_last_line_says_how_it_ended(reply: ExecuteReply, elapsed: float, ex
     [
         (
             ExecuteReply(Status.RUNNING, detail="call id c1"),
-            "(no new output)\n[still running after 5.0 s; no new output; call id c1]",
+            "[still running after 5.0 s; no new output; call id c1]",
         ),
         (stopped(Status.INTERRUPTED), "(no output)\n[interrupted after 5.0 s; the kernel lives on with its names]"),
         (ExecuteReply(Status.KERNEL_DIED, detail=LOST), f"(no output)\n[kernel died after 5.0 s; {LOST}]"),
