@@ -7,6 +7,6 @@ each cell.
 
 from harness_nb.outputs.widgets.models import COMM_KINDS, WidgetModels
 from harness_nb.outputs.widgets.text import Twin, render_widget
-from harness_nb.outputs.widgets.views import WidgetViews, widget_of
+from harness_nb.outputs.widgets.views import WidgetViews
 
-__all__ = ["COMM_KINDS", "Twin", "WidgetModels", "WidgetViews", "render_widget", "widget_of"]
+__all__ = ["COMM_KINDS", "Twin", "WidgetModels", "WidgetViews", "render_widget"]

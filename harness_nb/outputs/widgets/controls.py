@@ -11,32 +11,13 @@ from typing import Any
 
 from harness_nb.outputs.mime import html_to_text
 from harness_nb.outputs.terminal import clean_text
+from harness_nb.outputs.widgets.bars import bar, bar_figures, plain
 from harness_nb.types import JsonObject
-
-BAR_LENGTH = 20
-"""Characters of a progress bar."""
 
 MOST_OPTIONS = 8
 """Options of a choice that are named."""
 
 HIDDEN = "········"
-
-_BLOCKS = " ▏▎▍▌▋▊▉█"
-
-
-def bar(state: JsonObject) -> str:
-    """``|█████     |``."""
-    value, least, most = _number(state.get("value")), _number(state.get("min")), _number(state.get("max"), 100.0)
-    share = min(max((value - least) / (most - least), 0.0), 1.0) if most > least else 1.0
-    whole, rest = divmod(int(share * BAR_LENGTH * 8), 8)
-    drawn = _BLOCKS[8] * whole + (_BLOCKS[rest] if rest else "")
-    return f"|{drawn.ljust(BAR_LENGTH)}|"
-
-
-def bar_figures(state: JsonObject) -> str:
-    """``11/20``, or ``11 (5 … 20)`` where it does not begin at zero."""
-    value, least, most = (_plain(state.get(name)) for name in ("value", "min", "max"))
-    return f"{value}/{most}" if least in ("0", "") else f"{value} ({least} … {most})"
 
 
 def _progress(state: JsonObject) -> str:
@@ -53,7 +34,7 @@ def _label(state: JsonObject) -> str:
 
 def _typed(state: JsonObject) -> str:
     value = state.get("value")
-    return "(empty)" if value in (None, "") else clean_text(_plain(value))
+    return "(empty)" if value in (None, "") else clean_text(plain(value))
 
 
 def _password(state: JsonObject) -> str:
@@ -61,9 +42,9 @@ def _password(state: JsonObject) -> str:
 
 
 def _ranged(state: JsonObject) -> str:
-    least, most = _plain(state.get("min")), _plain(state.get("max"))
+    least, most = plain(state.get("min")), plain(state.get("max"))
     value = state.get("value")
-    shown = " to ".join(map(_plain, value)) if isinstance(value, list | tuple) else _plain(value)
+    shown = " to ".join(map(plain, value)) if isinstance(value, list | tuple) else plain(value)
     return f"{shown} ({least} … {most})" if least or most else shown
 
 
@@ -154,15 +135,3 @@ def _indices(index: Any) -> Sequence[int]:
     if isinstance(index, int):
         return (index,)
     return [each for each in index if isinstance(each, int)] if isinstance(index, list | tuple) else ()
-
-
-def _number(value: Any, default: float = 0.0) -> float:
-    return float(value) if isinstance(value, int | float) else default
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return "" if value is None else str(value)
-    if isinstance(value, dict):
-        return "-".join(str(part) for part in value.values())
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -7,7 +7,7 @@ here knows of cells. Formats: the Jupyter messaging protocol 5.4 (comms), the Ju
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,15 +25,10 @@ MOST_MODELS = 5000
 
 
 class WidgetModels:
-    """The widgets of a kernel.
-
-    ``revision`` counts changes. ``on_custom`` is called with id, content and buffers of each custom message of the
-    kernel to a front-end, which says nothing about the state.
-    """
+    """The widgets of a kernel. ``revision`` counts changes."""
 
     def __init__(self) -> None:
         self.revision = 0
-        self.on_custom: Callable[[str, JsonObject, Sequence[bytes]], None] | None = None
         self._states: dict[str, JsonObject] = {}
         self._changed: dict[str, int] = {}
         self._capturing: dict[str, str] = {}
@@ -65,8 +60,6 @@ class WidgetModels:
             case "comm_msg" if model_id in self._states:
                 if data.get("method") in ("update", "echo_update"):
                     self._set(model_id, _state_of(data, buffers))
-                elif data.get("method") == "custom" and self.on_custom is not None:
-                    self.on_custom(model_id, data.get("content") or {}, buffers)
             case "comm_close" if model_id in self._states:
                 self._forget(model_id)
             case _:

@@ -15,7 +15,8 @@ from typing import Any
 from harness_nb.outputs.mime import WIDGET_VIEW, bundle_text
 from harness_nb.outputs.terminal import clean_text
 from harness_nb.outputs.tracebacks import traceback_text
-from harness_nb.outputs.widgets.controls import CONTROLS, bar, control_text
+from harness_nb.outputs.widgets.bars import bar, draw_bars
+from harness_nb.outputs.widgets.controls import CONTROLS, control_text
 from harness_nb.outputs.widgets.models import REFERENCE, WidgetModels
 from harness_nb.types import JsonObject
 
@@ -42,6 +43,12 @@ class Twin:
     text: str
     rich: tuple[JsonObject, ...]
     model_ids: frozenset[str]
+
+    @property
+    def bundle(self) -> JsonObject:
+        """The text, and where it has bars, the same with bars drawn in HTML."""
+        drawn = draw_bars(self.text)
+        return {"text/plain": self.text} if drawn is None else {"text/html": drawn, "text/plain": self.text}
 
 
 def render_widget(models: WidgetModels, model_id: str) -> Twin:

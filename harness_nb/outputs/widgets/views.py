@@ -88,14 +88,8 @@ class WidgetViews:
         return outputs
 
 
-def widget_of(output: JsonObject) -> str | None:
-    """The id of the model that an nbformat output is the twin of: in its metadata, under the type that it replaces."""
-    return widget_in(output.get("metadata") or {})
-
-
 def _drawn(view: _View, kind: str) -> Output:
-    metadata = {**(view.content.get("metadata") or {}), WIDGET_VIEW: {"model_id": view.model_id}}
-    content = {**view.content, "data": {"text/plain": view.twin.text}, "metadata": metadata}
+    content = {**view.content, "data": view.twin.bundle}
     return Output(kind, content, view.display_id)  # type: ignore[arg-type]
 
 

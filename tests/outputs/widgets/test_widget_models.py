@@ -67,13 +67,12 @@ def test_binary_values_are_put_in_their_places() -> None:
     assert models_of(opened("a", "Any"), message).states["a"]["nested"] == {"list": [b"one"]}
 
 
-def test_custom_messages_are_handed_on() -> None:
-    found = models_of(opened("a", "Any"))
-    heard: list[Any] = []
-    found.on_custom = lambda *message: heard.append(message)
-    data = {"method": "custom", "content": {"event": "x"}}
-    found.take({"msg_type": "comm_msg", "content": {"comm_id": "a", "data": data}, "buffers": [memoryview(b"b")]})
-    assert heard == [("a", {"event": "x"}, [b"b"])]
+def test_custom_messages_change_nothing() -> None:
+    found = models_of(opened("a", "Any", value=1))
+    seen = found.revision
+    data = {"method": "custom", "content": {"value": 2}}
+    found.take({"msg_type": "comm_msg", "content": {"comm_id": "a", "data": data}})
+    assert (found.revision, found.states["a"]["value"]) == (seen, 1)
 
 
 def test_the_oldest_models_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

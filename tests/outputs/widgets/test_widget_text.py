@@ -83,6 +83,27 @@ def test_state_of_any_kind_is_read(name: str, value: Any) -> None:
     assert isinstance(said("a", opened("a", name, **state)), str)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_bar_of_no_number_is_a_bar(value: float) -> None:
+    assert said("a", opened("a", "FloatProgress", value=value, min=0.0, max=1.0)).startswith("|")
+
+
+def test_a_bar_is_drawn_in_html_too_and_nothing_else_of_the_text_is_markup() -> None:
+    bar = tqdm("<i>a</i> &lt;b&gt; 50%", 10, "10/20")
+    bundle = render_widget(models_of(*bar), "box").bundle
+    assert bundle["text/plain"] == "a <b> 50%|██████████          | 10/20"
+    assert "a &lt;b&gt; 50%<span" in bundle["text/html"] and "</span> 10/20" in bundle["text/html"]
+    assert "width:50%" in bundle["text/html"] and "█" not in bundle["text/html"]
+    assert set(render_widget(models_of(opened("a", "Label", value="x")), "a").bundle) == {"text/plain"}
+
+
+@pytest.mark.parametrize(("value", "percent"), [(0, "0"), (7, "35"), (20, "100")])
+def test_a_drawn_bar_is_as_full_as_its_value(value: float, percent: str) -> None:
+    drawn = render_widget(models_of(*tqdm("", value, "1")), "box").bundle["text/html"]
+    assert f"display:block;width:{percent}%;" in drawn
+    assert ("#238b4e" in drawn) is (value == 20)
+
+
 def test_boxes_stack_and_rows_stand_side_by_side() -> None:
     leaves = [opened(name, "Label", value=name) for name in "abcd"]
     row = opened("row", "HBox", children=references("a", "b"))

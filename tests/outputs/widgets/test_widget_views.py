@@ -6,7 +6,7 @@ from comm_messages import closed, models_of, opened, shown, tqdm, updated, view
 
 from harness_nb.outputs import Firewall
 from harness_nb.outputs.mime import WIDGET_VIEW
-from harness_nb.outputs.widgets import WidgetViews, views, widget_of
+from harness_nb.outputs.widgets import WidgetViews, views
 from harness_nb.ports import Output
 
 
@@ -52,7 +52,6 @@ def test_a_result_stays_a_result() -> None:
         7,
         {"text/plain": "b"},
     )
-    assert widget_of(output) == "label"
 
 
 def test_two_views_of_one_widget_are_both_kept_up() -> None:
