@@ -73,6 +73,7 @@ class TerminalApprover:
     def __init__(self, source: TextIO | None = None, screen: TextIO | None = None) -> None:
         self._source = source or sys.stdin
         self._screen = screen or sys.stderr
+        self._turn = asyncio.Lock()
 
     async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
         """Show the cell and the reason, and wait for a line that begins with y or n."""
@@ -93,21 +94,22 @@ class TerminalApprover:
     async def _read_line(self, question: str, secret: bool = False) -> str | None:
         """A line that the person types; ``None`` for the end of the file (Ctrl-D).
 
-        A terminal hands over whole lines, so nothing blocks here, and a cancellation leaves no thread behind that
-        would wait for a key.
+        One question at a time. A terminal hands over whole lines, so nothing blocks here, and a cancellation leaves
+        no thread behind that would wait for a key.
         """
         loop, there = asyncio.get_running_loop(), asyncio.Event()
-        with _unechoed(self._source) if secret else nullcontext():
-            self._screen.write(question)
-            self._screen.flush()
-            loop.add_reader(self._source.fileno(), there.set)
-            try:
-                await there.wait()
-            finally:
-                loop.remove_reader(self._source.fileno())
-            line = self._source.readline()
-        if secret:
-            self._screen.write("\n")
+        async with self._turn:
+            with _unechoed(self._source) if secret else nullcontext():
+                self._screen.write(question)
+                self._screen.flush()
+                loop.add_reader(self._source.fileno(), there.set)
+                try:
+                    await there.wait()
+                finally:
+                    loop.remove_reader(self._source.fileno())
+                line = self._source.readline()
+            if secret:
+                self._screen.write("\n")
         return line.removesuffix("\n") if line else None
 
 

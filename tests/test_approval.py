@@ -92,6 +92,15 @@ async def test_a_question_can_be_given_up_without_a_key(terminal: Terminal) -> N
     assert await again == "yes"
 
 
+async def test_two_questions_are_put_one_after_the_other(terminal: Terminal) -> None:
+    approver = terminal.approver
+    first, second = (asyncio.ensure_future(approver.answer(f"{name}? ", secret=False)) for name in "ab")
+    await terminal.type("one\n", after="a?")
+    assert await first == "one"
+    await terminal.type("two\n", after="b?")
+    assert await second == "two"
+
+
 @pytest.mark.parametrize(("line", "approved"), [("y\n", True), ("\n", False), ("n use trash\n", False)])
 async def test_an_approval_shows_the_cell_and_takes_only_a_clear_yes(
     terminal: Terminal, line: str, approved: bool

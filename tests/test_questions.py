@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
+from harness_nb import events as ev
 from harness_nb.approval import DenyApprover, FixedApprover
+from harness_nb.cells import Cells
+from harness_nb.kernel import FakeKernel
+from harness_nb.outputs import Firewall
+from harness_nb.ports import ExecuteReply
 from harness_nb.questions import Questions
+from harness_nb.types import Status, ToolCall
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +74,21 @@ async def test_they_reach_whoever_answers_now() -> None:
     assert questions.can_answer
     assert await questions.answer("q", secret=True) == "yes"
     assert person.questions == [("q", True)]
+
+
+async def test_a_call_is_not_left_running_while_its_question_is_open() -> None:
+    endless = FakeKernel(lambda source: ExecuteReply(Status.RUNNING))
+    working = Clock()
+    cells = Cells(endless, lambda call: Firewall(call.call_id, call.name), time.monotonic, str, working)
+    call = ToolCall(call_id="c1", name="python", arguments={"code": "input()"})
+
+    async def statuses() -> list[Status]:
+        events = cells.run(call, "input()", timeout=0.2, keep=True, images=False)
+        return [event.status async for event in events if isinstance(event, ev.ResultAdded)]
+
+    running = asyncio.ensure_future(statuses())
+    await asyncio.sleep(0.6)
+    assert not running.done()
+    working.now += 1
+    assert await asyncio.wait_for(running, 5) == [Status.RUNNING]
+    assert [event async for event in cells.end_all()]
