@@ -13,13 +13,13 @@ from typing import NamedTuple
 _COUNT = r"(?<![\w.])(?P<done>\d[\d.]*)(?P<done_unit>[kMGT]?)(?:i?B)?"
 _OF = rf"{_COUNT}\s?/\s?(?P<total>\d[\d.]*)(?P<total_unit>[kMGT]?)(?:i?B)?"
 _PERCENT = r"(?<![\w.])(?P<percent>\d{1,3}(?:\.\d+)?)\s?%"
-_CLOCK = r"(?:\d+ days?, )?\d*:?\d+:\d\d"
+_CLOCK = r"(?:\d{1,5} days?, )?\d{0,5}:?\d{1,5}:\d\d"
 _FILL = r"[#=>█▉▊▋▌▍▎▏▓▒░■□●○━╸╺─.\- ]"
 _DONE_FILL = r"[#=>█▓■●━]"
 
 _TQDM = re.compile(
     rf"(?P<head>.*?)(?:{_PERCENT}\|(?P<fill>[^|]*)\|\s*)?(?:{_OF}|{_COUNT.replace('done', 'only')}(?P<unit>[A-Za-z]+))"
-    rf"\s\[(?P<elapsed>{_CLOCK})(?:<(?P<left>{_CLOCK}|\?))?,?\s*(?P<rate>[\d.]+|\?)?\s?(?P<rate_unit>[^\s,\]]*)"
+    rf"\s\[(?P<elapsed>{_CLOCK})(?:<(?P<left>{_CLOCK}|\?))?,?\s*(?P<rate>[\d.]{{1,15}}|\?)?\s?(?P<rate_unit>[^\s,\]]*)"
     r"(?:, (?P<tail>[^\]]*))?\](?P<rest>.*)",
     re.S,
 )
@@ -33,8 +33,10 @@ _RICH = re.compile(rf"(?P<head>.*?)(?<![━╸╺])(?P<fill>[━╸╺]{{5,}}\s*
 _SIGNS = ("%|", "\u2501\u2501", "\u2588\u2588", "==", "##", "     ", ".....", "[0", "it/s", "s/it", "=>")
 """No line without one of these has a bar."""
 
-_ETA = re.compile(rf"\b(?:ETA|eta)\b:?\s*(?:(?P<clock>{_CLOCK})|(?P<seconds>\d+)s)")
-_KERAS_TIME = re.compile(r"^\s*-?\s*(?P<seconds>\d+)s(?:\s+\d+[mu]?s/step)?")
+_ETA = re.compile(rf"\b(?:ETA|eta)\b:?\s*(?:(?P<clock>{_CLOCK})|(?P<seconds>\d{{1,9}})s)")
+_KERAS_TIME = re.compile(r"^\s*-?\s*(?P<seconds>\d{1,9})s(?:\s+\d+[mu]?s/step)?")
+_MOST_DIGITS = 15
+
 LONGEST = 500
 """Characters of the longest line that can be a bar; terminals are narrower."""
 
@@ -122,7 +124,7 @@ def _is_bar(match: re.Match[str]) -> bool:
 
 def _number(found: dict[str, str | None], name: str) -> float | None:
     text = found.get(name)
-    if not text or not text.replace(".", "", 1).isdecimal():
+    if not text or len(text) > _MOST_DIGITS or not text.replace(".", "", 1).isdecimal():
         return None
     return float(text) * _SCALE[found.get(f"{name}_unit") or ""]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any
 
 from harness_nb.outputs.metrics.names import is_held_out
@@ -30,6 +29,9 @@ _ENOUGH = 8
 
 _MARKED = 20
 """With fewer points than that each is marked."""
+
+_HIGHEST = 1e30
+"""Larger values, infinities and NaN leave gaps."""
 
 _LOG = 50.0
 """Losses that span more than this factor are drawn on a logarithmic scale."""
@@ -100,7 +102,7 @@ def _draw_panel(axes: Any, series: Series, columns: Sequence[Column]) -> None:
             if at is not None:
                 best = column.best.values[column.name] * scale
                 axes.plot([at], [best], "o", color=colour, markersize=5, fillstyle="none", markeredgewidth=1.1)
-    if drawn and min(drawn) > 0 and max(drawn) / min(drawn) > _LOG and columns[0].kind == "loss":
+    if drawn and min(drawn) > 1 / _HIGHEST and max(drawn) / min(drawn) > _LOG and columns[0].kind == "loss":
         axes.set_yscale("log")
     names = [column.name for column in columns]
     title = names[0] if len(names) == 1 else _common(names)
@@ -141,7 +143,7 @@ def _points(series: Series, column: Column, scale: float) -> tuple[list[float], 
     points = []
     for x, row in zip(series.xs, series.rows, strict=True):
         value = row.values.get(column.name)
-        if value is not None and isfinite(value):
+        if value is not None and abs(value) < _HIGHEST:
             points.append((x, value * scale, row.passing))
     whole = [point for point in points if not point[2]]
     if len(whole) >= _ENOUGH:

@@ -36,6 +36,8 @@ _PREFIX = re.compile(
     )[\s:|-]*""",
     re.X,
 )
+_HIGHEST_COUNT = 1e15
+
 LONGEST = 500
 """Characters of the longest line that can be metrics."""
 
@@ -84,7 +86,9 @@ _plan = lru_cache(maxsize=256)(make_plan)
 def _carry_out(plan: Plan, numbers: list[str], counters: tuple[Counter, ...]) -> Reading:
     found = []
     for level, label, at, total in plan.counters:
-        found.append(Counter(level, label, _float(numbers[at]), None if total is None else _total(numbers[total])))
+        value = _float(numbers[at])
+        if 0 <= value < _HIGHEST_COUNT:
+            found.append(Counter(level, label, value, None if total is None else _total(numbers[total])))
     if counters:
         known = [counter.level for counter in found]
         found += [counter for counter in counters if counter.level not in known]
@@ -96,7 +100,7 @@ def _carry_out(plan: Plan, numbers: list[str], counters: tuple[Counter, ...]) ->
 
 def _total(text: str) -> float | None:
     total = _float(text)
-    return total if 0 < total < float("inf") else None
+    return total if 0 < total < _HIGHEST_COUNT else None
 
 
 def _float(text: str) -> float:

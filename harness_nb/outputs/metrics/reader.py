@@ -78,6 +78,8 @@ class MetricsReader:
         self._newest = None
         if segments.pending.endswith("]"):
             self._peek(segments.pending, now)
+        elif segments.held is not None:
+            self._peek(segments.held.text, segments.held.time)
 
     def tick(self, now: float) -> None:
         """It is ``now``; the first call says when the cell began."""
@@ -129,13 +131,13 @@ class MetricsReader:
             self._watch(row, line.text)
         return True
 
-    def _peek(self, pending: str, now: float) -> None:
-        """Look at an unfinished line: the newest state of a bar waits for the carriage return of the next one."""
-        bar = find_bar(pending)
+    def _peek(self, line: str, now: float) -> None:
+        """Look at a line that is not finished: the newest state of a bar waits for what follows it."""
+        bar = find_bar(line)
         if bar is None:
             return
         self._bars.move(bar, now)
-        reading = _read_with(bar, pending)
+        reading = _read_with(bar, line)
         if reading is not None and reading.values:
             row = self._row(reading, now, passing=True)
             track = self._tracks.get((*reading.shape, "passing"))

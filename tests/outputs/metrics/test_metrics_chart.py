@@ -78,6 +78,12 @@ def test_nothing_but_nan_is_drawn_without_a_word(drawn: dict[str, list[tuple[flo
     assert drawn == {}
 
 
+@pytest.mark.parametrize("losses", [["1e300", "1e-300", "0.5"], ["0", "0", "0"], ["1e20", "-1e20", "1e-20"], ["5"] * 3])
+def test_wild_values_can_be_drawn(losses: list[str]) -> None:
+    """A warning of matplotlib would be an error here."""
+    assert picture(f"epoch {n} loss {loss} acc {loss} lr {loss}\n" for n, loss in enumerate(losses)).size == (840, 312)
+
+
 def test_enough_whole_lines_are_drawn_alone(drawn: dict[str, list[tuple[float, float]]]) -> None:
     picture(keras(5, 10))
     assert len(drawn["loss"]) > 20
