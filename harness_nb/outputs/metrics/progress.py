@@ -107,10 +107,17 @@ def series_progress(series: Series, labels: Labels, now: float) -> Progress:
     pace, left = "", None
     if series.label != LINE and done is not None and begun is not None and done > begun and took > 0:
         each = took / (done - begun)
-        pace = f"{format_seconds(each)} per {unit}" if each >= 0.5 else f"{1 / each:,.3g} {unit}s/s"
+        pace = _pace(each, unit, 0.05 if last.epoch is not None else 0.5)
         if total:
             left = max((total - done) * each - (now - last.time), 0.0)
     return Progress(describe_position(last, labels), fraction, pace, left)
+
+
+def _pace(each: float, unit: str, least: float) -> str:
+    """Seconds for each, or how many a second where that is less than ``least``."""
+    if each < least:
+        return f"{1 / each:,.3g} {unit}s/s"
+    return f"{format_seconds(each) if each >= 1 else f'{each:.2g} s'} per {unit}"
 
 
 def _passes(row: Row, series: Series, labels: Labels) -> float | None:

@@ -70,6 +70,21 @@ def test_after_the_end_nothing_is_said_of_the_end() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "step", "pace"),
+    [
+        ("epoch {n} loss 0.5", 90.0, "90 s per epoch"),
+        ("epoch {n} loss 0.5", 0.4, "0.4 s per epoch"),
+        ("epoch {n} loss 0.5", 0.01, "100 epochs/s"),
+        ("step {n} loss 0.5", 0.4, "2.5 steps/s"),
+        ("step {n} loss 0.5", 3.0, "3.0 s per step"),
+    ],
+)
+def test_the_pace_is_told_by_the_slower_unit(line: str, step: float, pace: str) -> None:
+    reader = read([f"{line.format(n=n)}\n" for n in range(9)], step=step, finish=True)
+    assert reader.summary().endswith(f"; {pace}")
+
+
 def test_training_and_validation_lines_of_one_epoch_are_one_row() -> None:
     series = read(transfer(4, 25)).series()
     assert series is not None
