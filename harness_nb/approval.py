@@ -89,7 +89,7 @@ class TerminalApprover:
 
     async def answer(self, question: str, *, secret: bool) -> str | None:
         """Put the question of tool code to the person, and read a line (unseen if ``secret``)."""
-        return await self._read_line(asked_by_code(question), secret) if self.can_answer else None
+        return await self._read_line(f"\n{asked_by_code(question)}", secret) if self.can_answer else None
 
     async def _read_line(self, question: str, secret: bool = False) -> str | None:
         """A line that the person types; ``None`` for the end of the file (Ctrl-D).

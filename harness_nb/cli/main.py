@@ -14,7 +14,8 @@ from rich.table import Table
 from harness_nb import __version__
 from harness_nb.cli.demo import run_demo
 from harness_nb.cli.doctor import diagnose
-from harness_nb.cli.running import WRONG_CALL, run_prompts, screen_for, shown_path
+from harness_nb.cli.running import WRONG_CALL, run_prompts, shown_path
+from harness_nb.cli.screen import screen_for
 from harness_nb.demos import DEMOS
 from harness_nb.errors import UsageError
 from harness_nb.events import PromptAdded

@@ -12,7 +12,7 @@ import click
 
 from harness_nb import events as ev
 from harness_nb.approval import TerminalApprover
-from harness_nb.cli.screen import JsonScreen, PeopleScreen, Screen
+from harness_nb.cli.screen import JsonScreen, Screen
 from harness_nb.errors import HarnessError, UsageError
 from harness_nb.session import Session
 from harness_nb.settings import Settings
@@ -46,7 +46,7 @@ async def _run_prompts(settings: Settings, prompts: list[str], screen: Screen) -
         await task
     except asyncio.CancelledError:
         if session.ending is not None:
-            screen.show(session.ending)
+            screen.apply(session.ending)
         return INTERRUPTED, session.ending
     finally:
         await session.aclose()
@@ -61,7 +61,7 @@ async def _send_all(session: Session, prompts: list[str], screen: Screen) -> Non
         answer = ""
         async with aclosing(session.send(prompt)) as items:
             async for item in items:
-                screen.show(item)
+                screen.apply(item)
                 if isinstance(item, ev.FinishAccepted):
                     answer = item.summary
         if answer and not isinstance(screen, JsonScreen):
@@ -69,11 +69,6 @@ async def _send_all(session: Session, prompts: list[str], screen: Screen) -> Non
             click.echo(answer)
         if session.ending is None or session.ending.reason != "finished":
             return
-
-
-def screen_for(json_lines: bool) -> Screen:
-    """The screen for people, or for programs."""
-    return JsonScreen() if json_lines else PeopleScreen()
 
 
 def shown_path(path: Path) -> str:

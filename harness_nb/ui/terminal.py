@@ -1,23 +1,26 @@
-"""The screen in a terminal: what happens is written line by line with rich. Used where there is no kernel to draw into.
+"""The screen in a terminal: what happens is written line by line with rich.
 
-Text streams as it comes; outputs are text, and pictures are named. It must not import IPython.
+The command line uses it, and the magics where there is no kernel to draw into. Text streams as it comes; outputs are
+text, and pictures are named; the line that is being written, a progress bar perhaps, is redrawn in place. It must not
+import IPython.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
 from harness_nb import events as ev
-from harness_nb.outputs import apply_output, is_derived
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
-from harness_nb.types import JsonObject, Status
+from harness_nb.types import Status
 from harness_nb.ui.last_line import count_turns, duration, usage_words
 from harness_nb.ui.source import call_title, visible
+from harness_nb.ui.written import WrittenOutputs
 
 SOURCE_LINES = 12
 """Lines of a cell's source that are shown; the whole is in the session notebook."""
@@ -26,14 +29,16 @@ _COLOURS = {Status.OK: "green", Status.ERROR: "red", Status.KERNEL_DIED: "red"}
 
 
 class TerminalDisplay:
-    """Writes a run to a console."""
+    """Writes a run to a console. ``summary`` says whether the agent's summary is part of it."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, summary: bool = True) -> None:
         self._console = console
+        self._summary = summary
         self._notebook: Path | None = None
-        self._outputs: list[JsonObject] = []
-        self._written = 0
+        self._outputs: dict[str, WrittenOutputs] = {}
+        self._latest = ""
         self._in_line = False
+        self._redrawn = False
         self._said = ""
 
     def open(self, notebook_path: Path) -> None:
@@ -63,21 +68,37 @@ class TerminalDisplay:
             case ev.ModelReplied():
                 self._said = item.message.text
                 self._line("")
-            case ev.CallDecided() if item.source or item.decision.verdict != "allow":
+            case ev.CallDecided() if item.name != "finish" or item.decision.verdict != "allow":
                 self._call(item)
-            case ev.CellStarted():
-                self._outputs, self._written = [], 0
-            case ev.CellOutput():
-                apply_output(self._outputs, item)
-                self._write_outputs(settled=False)
-            case ev.CellFinished() if item.name != "setup":
-                self._write_outputs(settled=True)
-                words = item.status.value.replace("_", " ")
-                self._line(f"{words} · {duration(item.elapsed)}", _COLOURS.get(item.status, "yellow"))
+            case ev.CellStarted() | ev.CellOutput() | ev.CellFinished() if item.name != "setup":
+                self._apply_cell(item)
             case ev.SessionEnded():
                 self._end(item)
             case _:
                 self._apply_note(item)
+
+    def _apply_cell(self, event: ev.CellStarted | ev.CellOutput | ev.CellFinished) -> None:
+        outputs = self._outputs.setdefault(event.call_id, WrittenOutputs())
+        match event:
+            case ev.CellStarted():
+                self._latest = event.call_id
+            case ev.CellOutput():
+                self._write_outputs(event, outputs.apply(event))
+                self._redraw(outputs.unfinished)
+            case ev.CellFinished():
+                self._write_outputs(event, outputs.finish())
+                words = f"{event.status.value.replace('_', ' ')} · {duration(event.elapsed)}"
+                about = "" if event.call_id == self._latest else f"{event.name} {event.call_id}: "
+                self._line(about + words, _COLOURS.get(event.status, "yellow"))
+                del self._outputs[event.call_id]
+
+    def _write_outputs(self, event: ev.CellOutput | ev.CellFinished, texts: list[str]) -> None:
+        if texts and event.call_id != self._latest:
+            self._latest = event.call_id
+            self._line(f"… {event.name} {event.call_id}:", "dim")
+        for text in texts:
+            self._line("")
+            self._print(Text.from_ansi(text), soft_wrap=True)
 
     def _apply_note(self, event: ev.Event) -> None:
         match event:
@@ -88,10 +109,12 @@ class TerminalDisplay:
             case ev.CheckFinished():
                 words, colour = ("passed", "green") if event.passed else ("failed", "red")
                 self._line(f"check {words}: {event.command} · {duration(event.elapsed)}", colour)
-            case ev.FinishAccepted() if event.summary.strip() != self._said.strip():
+            case ev.FinishAccepted() if self._summary and event.summary.strip() != self._said.strip():
                 self._line(event.summary)
             case ev.FinishRejected():
                 self._line("✗ the finish is not accepted", "red")
+            case ev.ResultAdded() if event.status is Status.RUNNING:
+                self._line(f"▶ {event.call_id} is still running", "blue")
             case ev.LimitReached() | ev.Warned():
                 self._line(f"⚠ {event.text}", "yellow")
             case ev.Nudged():
@@ -101,26 +124,17 @@ class TerminalDisplay:
 
     def _call(self, event: ev.CallDecided) -> None:
         self._line("")
-        self._console.print(Text.assemble((event.name, "bold cyan"), " ", call_title(event.name, event.call.arguments)))
+        title = Text.assemble("\n", (event.name, "bold cyan"), " ", call_title(event.name, event.call.arguments))
+        self._print(title, no_wrap=True, overflow="ellipsis")
         lines = visible(event.source).splitlines()
         if lines:
             limit = len(lines) if event.decision.verdict == "ask" else SOURCE_LINES
             more = [f"# … {len(lines) - limit} more lines"] if len(lines) > limit else []
             language = "bash" if lines[0].startswith("%%bash") else "python"
             code = "\n".join([*lines[:limit], *more])
-            self._console.print(Syntax(code, language, background_color="default", word_wrap=True))
+            self._print(Syntax(code, language, background_color="default", word_wrap=True))
         if event.decision.verdict == "deny":
             self._line(f"⊘ denied: {event.decision.reason}", "yellow")
-
-    def _write_outputs(self, settled: bool) -> None:
-        """Write the outputs that will not change any more: all but the last, or all, what was derived from them too."""
-        outputs = self._outputs if settled else [output for output in self._outputs if not is_derived(output)]
-        end = len(outputs) if settled else len(outputs) - 1
-        for output in outputs[self._written : max(end, self._written)]:
-            text = output_text(output)
-            if text.strip():
-                self._console.print(Text.from_ansi(text.rstrip("\n")), soft_wrap=True)
-        self._written = max(end, self._written)
 
     def _end(self, event: ev.SessionEnded) -> None:
         words = event.reason.replace("_", " ") + (f": {event.text}" if event.text else "")
@@ -130,30 +144,29 @@ class TerminalDisplay:
             facts.append(os.path.relpath(self._notebook))
         colour = "bold green" if event.reason == "finished" else "bold yellow"
         self._line("")
-        self._console.print(Text.assemble((words, colour), " · ", " · ".join(facts)), soft_wrap=True)
+        self._print(Text.assemble((words, colour), " · ", " · ".join(facts)), soft_wrap=True)
 
     def _write(self, text: str, style: str) -> None:
-        self._console.print(Text(text, style), end="", soft_wrap=True)
+        self._print(Text(text, style), end="", soft_wrap=True)
         self._in_line = True
 
     def _line(self, text: str, style: str = "") -> None:
         """A line of its own; an empty one only ends what was being written."""
+        self._redraw("")
         if self._in_line:
-            self._console.print()
             self._in_line = False
+            self._print()
         if text:
-            self._console.print(Text(text, style), soft_wrap=True)
+            self._print(Text(text, style), soft_wrap=True)
 
+    def _redraw(self, line: str) -> None:
+        """Show ``line`` as the last one, until something else is written."""
+        if not self._console.is_terminal or not (line or self._redrawn):
+            return
+        self._console.file.write(f"\r\x1b[2K{line[: max(self._console.width - 1, 0)]}")
+        self._console.file.flush()
+        self._redrawn = bool(line)
 
-def output_text(output: JsonObject) -> str:
-    """An output in nbformat's form as text for a terminal; colours stay. Of a plot of metrics it is the summary."""
-    if output["output_type"] == "stream":
-        return str(output["text"])
-    if output["output_type"] == "error":
-        return "\n".join(output["traceback"]) or f"{output['ename']}: {output['evalue']}"
-    if is_derived(output):
-        return str(output["data"]["text/plain"].split("\n")[0])
-    pictures = [kind for kind in output["data"] if kind.startswith("image/")]
-    if pictures:
-        return f"[{pictures[0]}: see the session notebook]"
-    return str(output["data"].get("text/plain", f"[{', '.join(output['data'])}: see the session notebook]"))
+    def _print(self, *what: Any, **how: Any) -> None:
+        self._redraw("")
+        self._console.print(*what, **how)

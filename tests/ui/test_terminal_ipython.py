@@ -89,3 +89,44 @@ def test_a_failure_is_written() -> None:
     file = display._console.file
     assert isinstance(file, io.StringIO)
     assert "stopped: the disk is full" in file.getvalue()
+
+
+def test_late_output_of_an_earlier_call_says_whose_it_is() -> None:
+    other = {"call_id": "c2", "name": "bash"}
+    shown = written(
+        [
+            decided("x"),
+            started("x"),
+            output("early\n"),
+            result(Status.RUNNING),
+            ev.CellStarted(**other, source="%%bash\nls"),
+            ev.CellFinished(**other, status=Status.OK, elapsed=0.5),
+            output("late\n"),
+            finished(),
+        ]
+    ).splitlines()
+    assert shown.index("▶ c1 is still running") < shown.index("ok · 0.5 s") < shown.index("… python c1:")
+    assert shown[shown.index("… python c1:") + 1 :] == ["late", "ok · 1.2 s"]
+
+
+def test_a_bar_is_redrawn_in_place_on_a_terminal_and_then_written() -> None:
+    console = Console(file=io.StringIO(), width=40, force_terminal=True, color_system=None)
+    display = TerminalDisplay(console)
+    items = [decided("x"), started("x")]
+    items += [output(f"{n}%", "stderr", transient=True, op="set", index=0) for n in (10, 20)]
+    for item in [*items, output("x" * 99, op="set", index=0, transient=True), output("20%", op="set", index=0)]:
+        display.apply(item)
+    display.apply(finished())
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    assert f"\r\x1b[2K10%\r\x1b[2K20%\r\x1b[2K{'x' * 39}\r\x1b[2K20%\r\x1b[2K20%\n" in file.getvalue()
+
+
+def test_the_summary_can_be_left_to_somebody_else() -> None:
+    accepted = ev.FinishAccepted(summary="In the end.", checks=0)
+    for summary in (True, False):
+        display = TerminalDisplay(Console(file=io.StringIO()), summary=summary)
+        display.apply(accepted)
+        file = display._console.file
+        assert isinstance(file, io.StringIO)
+        assert ("In the end." in file.getvalue()) is summary
