@@ -82,16 +82,16 @@ class Cell:
 class Cells:
     """The cells of a session.
 
-    ``firewall`` makes a fresh one for a call, ``clock`` gives seconds, ``inspect`` looks after each cell for what it
-    should not have done; what it says is told to the model and to the person. ``names`` is the last manifest of the
-    kernel's namespace. ``working_time`` is a clock that stands still while a question of the code is open: timeouts
-    are measured by it.
+    ``firewall`` makes a fresh one for a call, with or without a plot of its metrics; ``clock`` gives seconds,
+    ``inspect`` looks after each cell for what it should not have done; what it says is told to the model and to the
+    person. ``names`` is the last manifest of the kernel's namespace. ``working_time`` is a clock that stands still
+    while a question of the code is open: timeouts are measured by it.
     """
 
     def __init__(
         self,
         kernel: Kernel,
-        firewall: Callable[[ToolCall], Firewall],
+        firewall: Callable[[ToolCall, bool], Firewall],
         clock: Callable[[], float],
         inspect: Callable[[], str],
         working_time: Callable[[], float] | None = None,
@@ -147,7 +147,7 @@ class Cells:
             KernelError: when no kernel can be started.
         """
         beside = any(not cell.beside for cell in self.running())
-        cell = self._open[call.call_id] = Cell(call, source, self._firewall(call), self._clock(), beside)
+        cell = self._open[call.call_id] = Cell(call, source, self._firewall(call, True), self._clock(), beside)
         yield ev.CellStarted(call_id=call.call_id, name=call.name, source=source)
         began = self._working_time()
         cell.start(self._kernel, None if keep else timeout)
@@ -291,7 +291,7 @@ class Cells:
         if cell.ended:
             self._left.pop(cell.call.call_id, None)
         else:
-            cell.look = self._firewall(call)
+            cell.look = self._firewall(call, False)
         if note := await asyncio.to_thread(self._inspect):
             content = (*content, TextPart(text=f"\n[{note}]"))
             yield ev.Warned(text=note)

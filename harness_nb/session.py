@@ -224,8 +224,9 @@ class Session:
     def _put_back(self) -> str:
         return put_back_note(*self._pristine.put_back())
 
-    def _firewall(self, call: ToolCall) -> Firewall:
-        return Firewall(call.call_id, call.name, sink=self._store.sink(call.call_id))
+    def _firewall(self, call: ToolCall, plot: bool) -> Firewall:
+        sink = self._store.sink(call.call_id)
+        return Firewall(call.call_id, call.name, sink=sink, plot=plot, stopwatch=time.perf_counter)
 
     def _record(self, event: ev.Event) -> ev.Event:
         """Journal, then notebook; in-between states of outputs are only shown."""

@@ -110,7 +110,7 @@ async def work_on(
     work = Work(
         system="system",
         model=model,
-        cells=Cells(kernel, lambda call: Firewall(call.call_id, call.name), clock, lambda: inspected),
+        cells=Cells(kernel, lambda call, plot: Firewall(call.call_id, call.name, plot=plot), clock, lambda: inspected),
         tools=Toolset(STANDARD_TOOLS, workspace="/home/me/project"),
         rules=(deny_outside_workspace, ask_before_dangerous_commands),
         approver=approver or DenyApprover(),
@@ -440,7 +440,7 @@ async def test_closing_early_closes_the_cell() -> None:
     work = Work(
         system="",
         model=ListedModel(calls(PYTHON)),
-        cells=Cells(kernel, lambda call: Firewall(call.call_id, call.name), lambda: 0.0, str),
+        cells=Cells(kernel, lambda call, plot: Firewall(call.call_id, call.name, plot=plot), lambda: 0.0, str),
         tools=Toolset(STANDARD_TOOLS),
         rules=(),
         approver=DenyApprover(),
