@@ -1,4 +1,4 @@
-"""A training on the terminals: its lines as they settle, and one line of its metrics instead of a plot."""
+"""A training on a terminal: its lines as they settle, and one line of its metrics instead of a plot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from rich.console import Console
 from ui_cells import decided, finished, output, result, started
 
 from harness_nb import events as ev
-from harness_nb.cli.screen import PeopleScreen
 from harness_nb.ui.terminal import TerminalDisplay
 
 PLOT = {
@@ -39,7 +38,7 @@ RUN = [
 ]
 
 
-def test_the_terminal_of_ipython_shows_all_lines_and_the_summary_once() -> None:
+def test_a_terminal_shows_all_lines_and_the_summary_once() -> None:
     display = TerminalDisplay(Console(file=io.StringIO(), width=100, highlight=False))
     for item in RUN:
         display.apply(item)
@@ -48,15 +47,3 @@ def test_the_terminal_of_ipython_shows_all_lines_and_the_summary_once() -> None:
     at = lines.index("epoch 1 loss 0.5")
     assert lines[at : at + 4] == ["epoch 1 loss 0.5", "epoch 2 loss 0.4", "epoch 3 loss 0.3", "epoch 3: loss 0.3"]
     assert "image/png" not in "\n".join(lines)
-
-
-def test_the_command_line_shows_the_summary_for_the_plot() -> None:
-    file = io.StringIO()
-    screen = PeopleScreen(Console(file=file, width=100, highlight=False))
-    for item in RUN:
-        screen.show(item)
-    assert [line.strip() for line in file.getvalue().splitlines() if "epoch 3" in line] == [
-        "epoch 3 loss 0.3",
-        "epoch 3: loss 0.3",
-    ]
-    assert "image/png" not in file.getvalue()
