@@ -283,8 +283,9 @@ class Cells:
         if not cell.ended:
             told = f"its id is {cell.call.call_id}, use wait to watch or stop it"
             reply = replace(reply, detail=f"{why}; {told}" if why else told)
-        elif why:
-            reply = replace(reply, detail="; ".join(filter(None, (reply.detail, why))))
+        else:
+            remedy = words.REMEDY if reply.extra.get("names_lost") and self._steps else ""
+            reply = replace(reply, detail="; ".join(filter(None, (reply.detail, remedy, why))))
         if look is not cell.firewall:
             look.close(self._clock())
         content: tuple[Part, ...] = result_content(reply, look, self._age(cell), images, cell.firewall.metrics)

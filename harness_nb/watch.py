@@ -40,9 +40,10 @@ class Watch:
     def feed(self, output: Output) -> None:
         """Look at an output."""
         self._news = True
-        if self._reason or output.kind != "stream":
+        text = _text_of(output)
+        if self._reason or not text:
             return
-        self._text = (self._text + clean_text(str(output.content.get("text", ""))))[-KEPT:]
+        self._text = (self._text + clean_text(text))[-KEPT:]
         if self._until and (match := self._until.search(self._text)):
             self._reason = f"the pattern matched: {match.group(0).strip()[:200]}"
         elif self._signs and (sign := BAD_SIGN.search(self._text)):
@@ -56,6 +57,14 @@ class Watch:
         if not self._reason and now - self._heard >= SILENCE:
             return f"there was no output for {SILENCE / 60:g} minutes"
         return self._reason
+
+
+def _text_of(output: Output) -> str:
+    """What an output says in plain text: of a display, a line of its own (a bar of ``tqdm.notebook`` is one)."""
+    if output.kind == "stream":
+        return str(output.content.get("text", ""))
+    plain = (output.content.get("data") or {}).get("text/plain")
+    return f"\n{plain}\n" if plain else ""
 
 
 def pattern_problem(until: str | None) -> str | None:

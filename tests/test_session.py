@@ -222,7 +222,7 @@ async def test_names_are_lost_with_the_kernel_and_rebuilt_on_request(tmp_path: P
         events = await send(session)
     _, _, _, died, rebuilt, shown, _ = results(events)
     assert died.status is Status.KERNEL_DIED
-    for words in ("last words", "SIGKILL", "x (int)", "y (int)"):
+    for words in ("last words", "SIGKILL", "x (int)", "y (int)", "rebuild runs your earlier python cells again"):
         assert words in text_of(died)
     assert text_of(rebuilt).startswith("All 2 python cells that had ended well were run again")
     assert text_of(rebuilt).endswith("Names now: y (int), x (int).")

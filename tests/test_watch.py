@@ -20,6 +20,14 @@ def test_a_pattern_is_found_across_pieces() -> None:
     assert watch.reason(2.0) == "the pattern matched: val_acc: 0.8"
 
 
+def test_displays_count_by_their_plain_text() -> None:
+    watch = Watch("45/100", 0.0)
+    watch.feed(Output("display_data", {"data": {"image/png": "", "text/plain": "<Figure>"}}, display_id="d"))
+    assert watch.reason(1.0) == ""
+    watch.feed(Output("update_display_data", {"data": {"text/plain": " 45%|####| 45/100"}}, display_id="d"))
+    assert watch.reason(1.0) == "the pattern matched: 45/100"
+
+
 @pytest.mark.parametrize(
     "line", ["loss: nan", "train_loss=inf", "{'loss': nan, 'lr': 0.1}", "epoch 3 loss NaN acc 0.1", "val/loss -inf"]
 )

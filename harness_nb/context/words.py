@@ -15,6 +15,7 @@ from harness_nb.types import JsonObject
 CUT_OFF = "Your reply was cut off at the output limit and has no whole tool call. Go on, in smaller steps."
 EMPTY = "Your reply was empty. Go on with the task, or call finish if it is done."
 BEHIND_FINISH = "Not run: it stood behind finish in the same reply."
+REMEDY = "rebuild runs your earlier python cells again"
 ACCEPTED = "The finish is accepted."
 
 

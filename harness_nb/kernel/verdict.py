@@ -18,7 +18,7 @@ from harness_nb.kernel.started import describe_death
 from harness_nb.ports import ExecuteReply, Output
 from harness_nb.types import JsonObject, Status
 
-FRESH = "the next call starts a fresh kernel, in which rebuild runs your earlier python cells again"
+FRESH = "the next call starts a fresh kernel"
 OWN_FRAME = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py")
 """A frame of a cell's own code in a stack that faulthandler prints, the innermost first."""
 STATUS_OF_STOP = {"timeout": Status.TIMED_OUT, "interrupt": Status.INTERRUPTED, "closed": Status.INTERRUPTED}
