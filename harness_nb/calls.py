@@ -8,7 +8,7 @@ from contextlib import aclosing
 from harness_nb import events as ev
 from harness_nb.context import words
 from harness_nb.policy import decide
-from harness_nb.toolset import DEFAULT_TIMEOUT, REBUILD, WAIT
+from harness_nb.toolset import FILE_TIMEOUT, REBUILD, WAIT
 from harness_nb.types import Decision, Status, ToolCall, text_content
 from harness_nb.watch import pattern_problem
 from harness_nb.work import Item, Work
@@ -59,7 +59,7 @@ async def _run(work: Work, call: ToolCall, source: str) -> AsyncGenerator[ev.Eve
         seconds, until, stop = arguments["seconds"], arguments["until"], arguments["stop"]
         events = work.cells.wait(call, cell, seconds=seconds, until=until, stop=stop, images=images)
     else:
-        keep, timeout = "timeout" in arguments, arguments.get("timeout", DEFAULT_TIMEOUT)
+        keep, timeout = "timeout" in arguments, arguments.get("timeout", FILE_TIMEOUT)
         events = work.cells.run(call, source, timeout=timeout, keep=keep, images=images)
     async with aclosing(events) as items:
         async for item in items:

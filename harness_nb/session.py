@@ -77,6 +77,8 @@ class Session:
         self._pristine = Pristine(self.workspace, ())
         self._next_checkpoint = 0.0
         self._resumed = False
+        self._warnings: list[str] = []
+        self._turns_spent, self._spent = 0, Usage()
 
     @property
     def model_name(self) -> str:
@@ -104,10 +106,12 @@ class Session:
         )
         session_id = settings.session or new_session_id()
         past: list[ev.Event] = []
+        warnings: list[str] = []
         if settings.session:
-            past = read_journal(find_session(settings.directory, settings.session) / "journal.jsonl")[0]
+            past, warnings = read_journal(find_session(settings.directory, settings.session) / "journal.jsonl")
         session = cls(settings, approver, model, kernel, SessionStore(settings.directory, session_id), session_id)
         session._fold_past(past)
+        session._warnings = warnings
         return session
 
     async def use(self, settings: Settings, approver: Approver) -> None:
@@ -136,6 +140,7 @@ class Session:
             StoreError: if the record cannot be written; the work stops there.
         """
         self.ending = None
+        self._turns_spent, self._spent = 0, Usage()
         started = time.monotonic()
         try:
             async for event in self._opening(prompt):
@@ -181,7 +186,7 @@ class Session:
                 )
                 yield ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE)
                 yield ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1)
-            for text in warnings:
+            for text in [*self._warnings, *warnings]:
                 yield ev.Warned(text=text)
         if self._gate is None:
             self._pristine = Pristine(self.workspace, self._read_only())
@@ -236,8 +241,9 @@ class Session:
         self._notebook.apply(stamped)
         match stamped:
             case ev.ModelReplied():
-                self.turns += 1
-                self.usage = add_usage(self.usage, stamped.message.usage or Usage())
+                usage = stamped.message.usage or Usage()
+                self.turns, self._turns_spent = self.turns + 1, self._turns_spent + 1
+                self.usage, self._spent = add_usage(self.usage, usage), add_usage(self._spent, usage)
             case ev.CellFinished():
                 self._store.close_outputs()
             case ev.SessionEnded():
@@ -272,7 +278,8 @@ class Session:
             )
             self._conversation.apply(result)
             self._record(result)
-        return self._record(ev.SessionEnded.model_validate({"reason": reason, "text": text, "elapsed": elapsed}))
+        spent = {"turns": self._turns_spent, "usage": self._spent, "elapsed": elapsed}
+        return self._record(ev.SessionEnded.model_validate({"reason": reason, "text": text, **spent}))
 
     def _fold_past(self, events: list[ev.Event]) -> None:
         """Take up a recorded session where it stopped."""

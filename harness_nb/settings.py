@@ -10,13 +10,14 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
 from harness_nb.errors import UsageError
 from harness_nb.types import Frozen, Limits
 
+NotEmpty = Annotated[str, Field(min_length=1, pattern=r"\S")]
 ENVIRONMENT_PREFIX = "HARNESS_NB_"
 
 
@@ -28,16 +29,16 @@ class Settings(Frozen):
     base_url: str | None = None
     kernel: str = "harness-tools"
     max_turns: int | None = Field(default=50, ge=1)
-    max_cost: float | None = Field(default=None, gt=0)
-    max_minutes: float | None = Field(default=None, gt=0)
+    max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_minutes: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     max_tokens: int | None = Field(default=None, gt=0)
-    check: tuple[str, ...] = ()
-    read_only: tuple[str, ...] = ()
+    check: tuple[NotEmpty, ...] = ()
+    read_only: tuple[NotEmpty, ...] = ()
     policy: Literal["ask", "auto", "deny"] = "ask"
     max_output_tokens: int | None = Field(default=None, gt=0)
     temperature: float | None = Field(default=None, ge=0)
     reasoning_effort: str | None = None
-    session: str | None = None
+    session: NotEmpty | None = None
     new: bool = False
 
     @property
@@ -83,6 +84,8 @@ class Settings(Frozen):
         for source, table in sources:
             _validate(cls, source, table, workspace)
             values |= table
+        if values.get("new") and values.get("session"):
+            raise UsageError("--new starts a session and --session continues one; give one of them.")
         return cls.model_validate({**values, "directory": workspace})
 
 
@@ -90,11 +93,11 @@ def _pyproject_tables(workspace: Path) -> list[tuple[str, dict[str, Any]]]:
     """``[tool.harness-nb]`` of the nearest pyproject.toml at or above the workspace."""
     for folder in (workspace, *workspace.parents):
         path = folder / "pyproject.toml"
-        if not path.is_file():
-            continue
         try:
+            if not path.is_file():
+                continue
             table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("harness-nb", {})
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
             raise UsageError(f"{path} cannot be read: {error}") from error
         return [(f"[tool.harness-nb] in {path}", {key.replace("-", "_"): value for key, value in table.items()})]
     return []

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -109,21 +110,28 @@ class SessionStore:
 class OutputFile:
     """A file that comes into being with its first text.
 
-    ``path`` is relative to the workspace, as the model reads it.
+    ``path`` is relative to the workspace, as the model reads it. Where the file cannot be written, the work goes on
+    without it, and ``path`` says so.
     """
 
     def __init__(self, file: Path, path: str) -> None:
         self.path = path
         self._path = file
         self._file: IO[str] | None = None
+        self._failed = False
 
     def write(self, text: str) -> None:
         """Add text."""
-        if self._file is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("a", encoding="utf-8", errors="backslashreplace")
-        self._file.write(text)
-        self._file.flush()
+        if self._failed:
+            return
+        try:
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._path.open("a", encoding="utf-8", errors="backslashreplace")
+            self._file.write(text)
+            self._file.flush()
+        except OSError as error:
+            self._failed, self.path = True, f"not kept, {self.path} cannot be written ({error.strerror or error})"
 
     def close(self) -> None:
         """Close the file, if there is one."""
@@ -224,7 +232,8 @@ def find_session(workspace: Path, session_id: str) -> Path:
         UsageError: if there is none of that name; the text lists those that are there.
     """
     folder = workspace / FOLDER / session_id
-    if (folder / "journal.jsonl").is_file():
-        return folder
+    with suppress(OSError, ValueError):  # a name that no file can have
+        if (folder / "journal.jsonl").is_file():
+            return folder
     known = ", ".join(path.parent.name for path in sorted((workspace / FOLDER).glob("*/journal.jsonl"))) or "none"
-    raise UsageError(f"There is no session {session_id!r} in {workspace / FOLDER}. Sessions there: {known}.")
+    raise UsageError(f"There is no session {session_id[:80]!r} in {workspace / FOLDER}. Sessions there: {known}.")

@@ -20,6 +20,9 @@ from harness_nb.types import JsonObject, ToolCall, ToolSpec
 DEFAULT_TIMEOUT = 120.0
 """Seconds that a cell may run when the call names no ``timeout``."""
 
+FILE_TIMEOUT = 30.0
+"""Seconds that a cell of a file tool may run; a search with a pattern that never ends is stopped then."""
+
 MAX_TIMEOUT = 3600.0
 """The longest ``timeout`` that a call may name, in seconds."""
 
@@ -94,10 +97,10 @@ def write_file(
     append=true. Files that are read-only in this session are refused.
     """
     body = content.removesuffix("\n")
-    if not body or body[-1].isspace() or any(character in body for character in _NOT_IN_CELLS):
+    odd_text = not body or body[-1].isspace() or any(character in body for character in _NOT_IN_CELLS)
+    if odd_text or '"' in path or not path.isprintable():
         return f"write_file({path!r}, {literal(content)}, append={append})"
-    plain = path.translate(str.maketrans("", "", "/.-_")).isalnum()
-    target = path if plain else f'"{path}"'
+    target = path if path.translate(str.maketrans("", "", "/.-_")).isalnum() else f'"{path}"'
     flag = "-a " if append else ""
     return f"%%writefile {flag}{target}\n{body}"
 

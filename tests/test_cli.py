@@ -78,12 +78,31 @@ def test_wrong_calls_give_two_and_start_nothing(tmp_path: Path) -> None:
         (("replay", "nope"), "nope"),
         (("run", "go", "--session", "nope", "--model", write_script(tmp_path, FINISH)), "nope"),
         (("demo", "mnist"), "mnist"),
+        (("replay", "x" * 800), "There is no session"),
+        (("run", "go", "--check", ""), "check"),
+        (("run", "go", "--session", ""), "session"),
+        (("run", "go", "--new", "--session", "a"), "--new"),
+        (("run", "go", "--max-minutes", "inf"), "max_minutes"),
     ):
         done = harness(tmp_path, *words)
         assert done.returncode == 2, (words, done.stderr)
         assert told in done.stderr
         assert "Traceback" not in done.stderr
     assert not (tmp_path / "harness_sessions").exists()
+
+
+def test_a_workspace_that_cannot_hold_a_session_gives_two(tmp_path: Path) -> None:
+    model = write_script(tmp_path, FINISH)
+    (tmp_path / "harness_sessions").write_text("a file")
+    done = harness(tmp_path, "run", "go", "--model", model)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "cannot be stored" in done.stderr
+
+
+def test_a_script_is_looked_for_in_the_workspace_and_here(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    done = harness(tmp_path, "run", "go", "--dir", "w", "--model", write_script(tmp_path, FINISH))
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_model_that_fails_gives_one_and_saves_the_state(tmp_path: Path) -> None:
@@ -106,6 +125,7 @@ def test_an_interrupt_gives_130_and_saves_the_state(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "interrupted" in errors
+    assert "1 turn" in errors
     notebook = next((tmp_path / "harness_sessions").glob("*.ipynb")).read_text()
     assert "interrupted" in notebook
 

@@ -231,6 +231,33 @@ async def test_names_are_lost_with_the_kernel_and_rebuilt_on_request(tmp_path: P
     assert [row["name"] for row in finished[2].names or ()] == ["y", "x"]
 
 
+async def test_closed_streams_and_odd_paths_harm_nothing_later(tmp_path: Path) -> None:
+    model = script(
+        tmp_path,
+        call("python", code="import sys\nsys.stdout.close()\nsys.stderr.close()"),
+        call("bash", command="echo here"),
+        call("write_file", path='a\n"b".txt', content="x\n"),
+        DONE,
+    )
+    async with opened(tmp_path, model=model) as session:
+        _, shell, written, _ = results(await send(session))
+    assert "here" in text_of(shell)
+    assert (written.status, (tmp_path / 'a\n"b".txt').read_text()) == (Status.OK, "x\n")
+
+
+async def test_a_broken_journal_line_is_said_when_the_session_goes_on(tmp_path: Path) -> None:
+    async with opened(tmp_path, model=script(tmp_path, call("python", code="x = 7"), DONE)) as session:
+        await send(session, "first")
+    journal = tmp_path / "harness_sessions" / session.id / "journal.jsonl"
+    lines = journal.read_text().splitlines()
+    lines[4] = "garbage{"
+    journal.write_text("\n".join(lines) + "\n")
+    async with opened(tmp_path, model=script(tmp_path, DONE), session=session.id) as again:
+        events = await send(again, "second")
+    warned = [event.text for event in events if isinstance(event, ev.Warned)]
+    assert len(warned) == 1 and "line 5 is set aside" in warned[0]
+
+
 async def test_a_name_that_is_a_magic_is_a_name(tmp_path: Path) -> None:
     model = script(tmp_path, call("python", code="history"), call("python", code="%pip --version"), DONE)
     async with opened(tmp_path, model=model) as session:

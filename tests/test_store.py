@@ -88,6 +88,16 @@ def test_an_output_file_comes_with_its_first_text(tmp_path: Path) -> None:
     store.close()
 
 
+def test_an_output_that_cannot_be_kept_stops_nothing(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path, "s1")
+    (tmp_path / "harness_sessions/s1/outputs").write_text("in the way")
+    sink = store.sink("c1")
+    sink.write("a\n")
+    sink.write("b\n")
+    assert sink.path.startswith("not kept, harness_sessions/s1/outputs/c1.txt cannot be written")
+    store.close()
+
+
 def test_sessions_are_listed_with_title_and_outcome(tmp_path: Path) -> None:
     store = SessionStore(tmp_path, "s1")
     store.append(ev.PromptAdded(prompt="Sort   the\nfiles"))

@@ -5,6 +5,21 @@ started; 130 interrupted. Progress for people goes to stderr, the final answer t
 stdout.
 """
 
-from harness_nb.cli.main import main
+from __future__ import annotations
+
+import sys
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command that the arguments name, and end the process with its exit code."""
+    try:
+        from harness_nb.cli.main import commands
+
+        commands(prog_name="harness-nb")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except OSError as error:
+        sys.stderr.write(f"harness-nb: {error}\n")
+        sys.exit(1)

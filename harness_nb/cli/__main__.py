@@ -2,4 +2,4 @@
 
 from harness_nb.cli import main
 
-main(prog_name="harness-nb")
+main()

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from harness_nb import __version__
 from harness_nb.cli.demo import run_demo
@@ -38,14 +38,14 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="harness-nb")
-def main() -> None:
+def commands() -> None:
     """A notebook agent: every tool call is a cell, and the session is a notebook.
 
     Exit codes: 0 finished and every check passed, 1 ended without an accepted finish, 2 wrong call, 130 interrupted.
     """
 
 
-@main.command()
+@commands.command()
 @click.argument("task")
 @session_options
 @JSON_OPTION
@@ -57,7 +57,7 @@ def run(task: str, json_lines: bool, **options: Any) -> None:
     sys.exit(run_prompts(_settings(options), [prompt], screen_for(json_lines))[0])
 
 
-@main.command()
+@commands.command()
 @click.argument("name", required=False, type=click.Choice(sorted(DEMOS)))
 @session_options
 @JSON_OPTION
@@ -72,7 +72,7 @@ def demo(name: str | None, json_lines: bool, **options: Any) -> None:
         _refuse(str(error))
 
 
-@main.command()
+@commands.command()
 @click.argument("session_id", metavar="SESSION")
 @session_options
 @JSON_OPTION
@@ -87,7 +87,7 @@ def replay(session_id: str, json_lines: bool, **options: Any) -> None:
     sys.exit(run_prompts(settings, prompts, screen_for(json_lines))[0])
 
 
-@main.command()
+@commands.command()
 @click.option("--dir", "directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path())
 def sessions(directory: Path) -> None:
     """List the sessions of a workspace."""
@@ -95,7 +95,8 @@ def sessions(directory: Path) -> None:
     if not found:
         click.echo(f"no sessions in {directory.resolve()}")
         return
-    table = Table("session", "started", "status", "turns", "cost", "task")
+    task = Column("task", no_wrap=True, overflow="ellipsis")
+    table = Table(Column("session", no_wrap=True, min_width=20), "started", "status", "turns", "cost", task)
     for summary in found:
         cost = "unknown" if summary.cost_usd is None else f"${summary.cost_usd:.4f}"
         table.add_row(summary.id, summary.started[:16], summary.status, str(summary.turns), cost, summary.title)
@@ -103,7 +104,7 @@ def sessions(directory: Path) -> None:
     click.echo(f"notebooks: {shown_path(found[-1].path.parent)}")
 
 
-@main.command()
+@commands.command()
 @session_options
 def doctor(**options: Any) -> None:
     """Check what is needed here: Python, kernel, bash, model, key. Each line says pass or fail, and the way out."""

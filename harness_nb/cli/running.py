@@ -13,7 +13,7 @@ import click
 from harness_nb import events as ev
 from harness_nb.approval import TerminalApprover
 from harness_nb.cli.screen import JsonScreen, Screen
-from harness_nb.errors import HarnessError, UsageError
+from harness_nb.errors import HarnessError, StoreError, UsageError
 from harness_nb.session import Session
 from harness_nb.settings import Settings
 
@@ -36,7 +36,10 @@ def run_prompts(settings: Settings, prompts: list[str], screen: Screen) -> tuple
 
 
 async def _run_prompts(settings: Settings, prompts: list[str], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
-    session = await Session.open(settings, TerminalApprover())
+    try:
+        session = await Session.open(settings, TerminalApprover())
+    except StoreError as error:
+        raise UsageError(str(error)) from error
     task = asyncio.ensure_future(_send_all(session, prompts, screen))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -73,4 +76,8 @@ async def _send_all(session: Session, prompts: list[str], screen: Screen) -> Non
 
 def shown_path(path: Path) -> str:
     """A path as short as it can be said from here."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the folder that the command was called in is gone
+        return str(path)
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -63,7 +63,8 @@ def resolve_model(spec: str, *, directory: Path, base_url: str | None = None, en
     if kind == "scripted":
         from harness_nb.models.scripted import ScriptedModel, read_script
 
-        return ScriptedModel(spec, read_script(directory / name))
+        path = directory / name
+        return ScriptedModel(spec, read_script(path if path.exists() else Path(name)))
     if kind == "replay":
         from harness_nb.models.replay import ReplayModel, find_record, read_replies
 

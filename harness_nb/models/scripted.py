@@ -147,7 +147,7 @@ def read_script(path: Path) -> tuple[ScriptedReply, ...]:
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"The script {path} cannot be read: {error.strerror or error}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"The script {path} is not JSON: {error}.") from error
     if not isinstance(values, list) or not values:
         raise UsageError(

@@ -81,7 +81,9 @@ def prepare_streams(shell: Any) -> None:
 
     ``shell`` is the kernel's ``ZMQInteractiveShell``.
     """
-    streams = [sys.stdout, sys.stderr]
+    streams: list[Any] = [sys.stdout, sys.stderr]
+    for stream in streams:
+        stream.close = stream.flush  # closed by one cell, it would be missing in every later one
     wanted = ("_buffers", "_buffer_lock", "_flush", "_parent_header", "pub_thread", "session")
     if all(hasattr(stream, name) for stream in streams for name in wanted):
         _share_segments(streams)
