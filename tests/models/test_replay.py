@@ -13,6 +13,7 @@ from stand_ins import PROMPT
 from harness_nb.errors import ModelError, UsageError
 from harness_nb.events import ModelReplied, PromptAdded, SessionStarted
 from harness_nb.models.replay import ReplayModel, find_record, read_replies
+from harness_nb.notebook import NotebookFold
 from harness_nb.types import Message, TextPart, ToolCall, Usage
 
 Ask = Callable[..., Any]
@@ -115,8 +116,7 @@ def test_an_unknown_session_is_told(tmp_path: Path) -> None:
 
 
 def test_a_session_notebook_gives_the_same_replies(tmp_path: Path) -> None:
-    notebook = pytest.importorskip("harness_nb.notebook")
-    fold = notebook.NotebookFold("s1")
+    fold = NotebookFold("s1")
     for seq, event in enumerate(events(reply("One."), reply("Two.")), start=1):
         fold.apply(event.model_copy(update={"seq": seq, "time": "2026-11-30T00:00:00Z"}))
     path = tmp_path / "s1.ipynb"
@@ -125,7 +125,6 @@ def test_a_session_notebook_gives_the_same_replies(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_notebook_is_told(tmp_path: Path) -> None:
-    pytest.importorskip("harness_nb.notebook")
     path = tmp_path / "other.ipynb"
     path.write_text("{]")
     with pytest.raises(UsageError, match="not a session notebook"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+import tqdm
 from rich.console import Console
 from rich.progress import Progress
 from training_logs import keras, lightning, mnist, plain, read, tqdm_state, transfer, xgboost
@@ -275,7 +276,6 @@ def test_a_real_bar_of_rich_is_read() -> None:
 
 
 def test_real_bars_of_tqdm_are_read() -> None:
-    tqdm = pytest.importorskip("tqdm")
     file = io.StringIO()
     for epoch in range(3):
         bar = tqdm.tqdm(range(20), file=file, desc=f"Epoch {epoch}", mininterval=0)
