@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,15 @@ def test_an_endless_printer_in_the_background_does_not_hold_the_cell(
     assert gone(pid)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, as in a kernel, whatever earlier tests of this process have set."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_everything_the_cell_started(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
