@@ -143,8 +143,10 @@ async def test_a_killed_guardian_takes_the_kernel_along(kernel: ToolKernel, run:
     )
     pids = [int(pid) for pid in ran.text().split()]
     private = kernel.connection_file.parent  # type: ignore[union-attr]
+    died = kernel._started.process.died  # type: ignore[union-attr]
     os.kill(pids[1], signal.SIGKILL)
     assert await gone(pids[:1])
+    await asyncio.wait({died}, timeout=20)
     ran = await run("1 + 1")
     assert ran.result == "2"
     assert "had died since the last call" in ran.reply.detail
