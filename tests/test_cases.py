@@ -76,3 +76,22 @@ async def test_outputs_keep_their_kind_and_order(tmp_path: Path) -> None:
         *(("stream", "stdout"), ("stream", "stderr"), ("stream", "stdout")),
         *(("display_data", None), ("error", None)),
     ]
+
+
+async def test_a_data_frame_is_told_by_shape_types_and_rows(tmp_path: Path) -> None:
+    code = """import pandas as pd
+pd.set_option("display.max_rows", None)
+frame = pd.DataFrame({"n": range(20_000), "x": [0.5] * 20_000, "who": ["a"] * 20_000})
+frame"""
+    async with opened(
+        tmp_path, model=script(tmp_path, call("python", code=code), call("python", code="frame[:2]"), DONE)
+    ) as session:
+        events = await send(session)
+    large, small, _ = (text_of(result) for result in results(events))
+    assert "[20000 rows x 3 columns]" in large
+    assert "dtypes: n int64, x float64, who " in large
+    assert len(large) < 2500
+    assert "[2 rows x 3 columns]" in small
+    frames = [output for output in outputs_of(session.notebook_path) if output.output_type == "execute_result"]
+    assert all(len(str(output.data)) < 300_000 for output in frames)
+    assert "text/html" in frames[1].data

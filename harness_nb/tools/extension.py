@@ -11,6 +11,7 @@ from typing import Any
 from harness_nb.tools.answers import explain_missing_answers
 from harness_nb.tools.bash import run_bash
 from harness_nb.tools.editing import search_replace, write_file, writefile_magic
+from harness_nb.tools.frames import describe_frames
 from harness_nb.tools.images import view_image
 from harness_nb.tools.listing import list_files
 from harness_nb.tools.reading import read_file
@@ -32,6 +33,7 @@ def install(ipython: Any) -> None:
     manager = getattr(ipython, "input_transformer_manager", None)
     if hasattr(manager, "cleanup_transforms"):
         keep_cells_verbatim(manager)
+    describe_frames(ipython)
     kernel = getattr(ipython, "kernel", None)
     if kernel is not None:
         explain_missing_answers(kernel)
