@@ -28,6 +28,7 @@ def print_frame(frame: Any, printer: Any, cycle: bool) -> None:
     shown = [part for option in options.items() for part in option]
     with pandas.option_context(*shown, "display.show_dimensions", True):
         printer.text(repr(frame))
-    names = [f"{name} {dtype}" for name, dtype in list(zip(frame.columns, frame.dtypes, strict=True))[:LISTED]]
+    types = list(frame.dtypes.items())
+    names = [f"{name} {dtype}" for name, dtype in types[:LISTED]]
     more = f", and {len(frame.columns) - LISTED} more columns" if len(frame.columns) > LISTED else ""
     printer.text(f"\ndtypes: {', '.join(names)}{more}")
