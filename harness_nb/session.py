@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from harness_nb import __version__, loop
@@ -196,12 +197,14 @@ class Session:
     def _work(self) -> Work:
         assert self._surroundings is not None and self._gate is not None
         settings = self._settings
+        read_only = self._pristine.patterns
+        told = replace(self._surroundings, checks=settings.check, read_only=read_only, limits=settings.limits)
         return Work(
-            system=system_prompt(self._surroundings),
+            system=system_prompt(told),
             model=self._model,
             cells=self._cells,
             tools=self._tools,
-            rules=(deny_outside_workspace, deny_read_only(self._pristine.patterns), ask_before_dangerous_commands),
+            rules=(deny_outside_workspace, deny_read_only(read_only), ask_before_dangerous_commands),
             approver=self._approver_in_force,
             gate=self._gate.run,
             clock=time.monotonic,

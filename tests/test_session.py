@@ -153,6 +153,20 @@ async def test_the_prompt_reaches_the_model(tmp_path: Path) -> None:
     assert requests[0][1].text == "Do {this} for $5\n"
 
 
+async def test_the_model_is_told_the_rules_of_each_prompt(tmp_path: Path) -> None:
+    model = script(tmp_path, DONE)
+    async with opened(tmp_path, model=model) as session:
+        await send(session, "first")
+        before = session._work().system
+        await session.use(
+            Settings.load(tmp_path, {"model": model, "check": ("true",), "max_turns": 9}, {}), DenyApprover()
+        )
+        await send(session, "second")
+        after = session._work().system
+    assert "exits with 0: `true`" in after and "at most 9 replies" in after
+    assert "exits with 0" not in before and "at most 50 replies" in before
+
+
 async def test_a_session_is_continued_from_its_journal(tmp_path: Path) -> None:
     model = script(tmp_path, call("python", code="x = 7"), DONE)
     async with opened(tmp_path, model=model) as session:
