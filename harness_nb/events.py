@@ -27,7 +27,8 @@ class EventBase(Frozen):
 class SessionStarted(EventBase):
     """The first event: what the session is and what it works with.
 
-    ``options`` are the settings that were not default.
+    ``options`` are the settings that were not default. ``origin`` says where a fork or a replay comes from:
+    ``{"kind": "fork" | "replay", "session": ID, "step": N}``; it is empty for a session of its own.
     """
 
     type: Literal["session_started"] = "session_started"
@@ -39,13 +40,20 @@ class SessionStarted(EventBase):
     kernel: str
     options: JsonObject = Field(default_factory=dict)
     environment: JsonObject = Field(default_factory=dict)
+    origin: JsonObject = Field(default_factory=dict)
 
 
 class PromptAdded(EventBase):
-    """The user's words, byte for byte."""
+    """The user's words, byte for byte.
+
+    ``options`` are the options of this call. ``fingerprint`` is a hash of the words, the options, the shared inputs and
+    the prompts before it in the session: work with the same fingerprint may be played again instead of done again.
+    """
 
     type: Literal["prompt_added"] = "prompt_added"
     prompt: str
+    options: JsonObject = Field(default_factory=dict)
+    fingerprint: str = ""
 
 
 class ModelRequested(EventBase):
@@ -137,6 +145,33 @@ class CellFinished(EventBase):
     execution_count: int | None = None
     elapsed: float = 0.0
     names: tuple[JsonObject, ...] | None = None
+
+
+class FileChange(Frozen):
+    """How one file of the workspace changed. ``path`` is relative, with ``/``.
+
+    ``before`` and ``after`` are SHA-256 in hexadecimal, ``None`` where there was no file; ``size`` is in bytes, of the
+    file as it is now. ``kept`` says whether the content after the change is in the session's file store; of a big file
+    only hash and size are known.
+    """
+
+    path: str
+    before: str | None = None
+    after: str | None = None
+    size: int = 0
+    kept: bool = True
+
+
+class FilesChanged(EventBase):
+    """What a call changed in the workspace, as seen after it; comes before the call's ``result_added``.
+
+    ``name`` is ``outside`` and ``call_id`` is ``outside`` for changes that somebody else made between two prompts.
+    """
+
+    type: Literal["files_changed"] = "files_changed"
+    call_id: str
+    name: str
+    changes: tuple[FileChange, ...]
 
 
 class ResultAdded(EventBase):
@@ -251,6 +286,7 @@ Event = Annotated[
     | CellStarted
     | CellOutput
     | CellFinished
+    | FilesChanged
     | ResultAdded
     | ContextOffloaded
     | ContextCompacted

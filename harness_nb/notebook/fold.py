@@ -85,6 +85,8 @@ class NotebookFold:
                 ending.text = texts.ending(event)
                 self._attach(event, ending)
                 self._ending = self._plan = None
+            case ev.FilesChanged():
+                self._attach(event, self._calls.get(event.call_id))
             case ev.ModelRequested() | ev.ContextCompacted():
                 self._attach(event, None)
             case _:

@@ -12,7 +12,7 @@ from harness_nb.notebook.cells import KEY
 from harness_nb.notebook.machine import Restorer, output_events
 from harness_nb.types import JsonObject
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of the machine data. Raised when an older reader would misread it."""
 
 

@@ -74,7 +74,7 @@ class Screen:
                 self._apply_model(item)
             case ev.SessionStarted():
                 self._do("starting the tool kernel")
-            case ev.PromptAdded():
+            case ev.PromptAdded() | ev.FilesChanged():
                 pass
             case ev.SessionEnded():
                 self._end(item)

@@ -10,7 +10,7 @@ import pytest
 from story import ALLOW, PLOT, PROMPT, Story, begin, call, display, stream, tell
 
 from harness_nb import events as ev
-from harness_nb.notebook import NotebookFold
+from harness_nb.notebook import FORMAT_VERSION, NotebookFold
 from harness_nb.types import Decision, Message, Status, ToolCall, Usage, text_content
 
 SKIPPED = ["raises-exception", "skip-execution", "nbval-skip"]
@@ -300,7 +300,7 @@ def test_machine_data_says_nothing_twice() -> None:
     assert text.count("fit(frame.drop(columns=") == 3  # the cell, the decision, and the model's own arguments
     machine = folded(*tell())["metadata"]["harness_nb"]
     assert machine == {
-        "format_version": 1,
+        "format_version": FORMAT_VERSION,
         "session_id": "s",
         "harness_version": "0.1.0",
         "model": "scripted:story.json",
