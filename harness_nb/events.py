@@ -46,8 +46,9 @@ class SessionStarted(EventBase):
 class PromptAdded(EventBase):
     """The user's words, byte for byte.
 
-    ``options`` are the options of this call. ``fingerprint`` is a hash of the words, the options, the shared inputs and
-    the prompts before it in the session: work with the same fingerprint may be played again instead of done again.
+    ``options`` are the settings in force that were not default. ``fingerprint`` is a hash of the words, the options,
+    the shared inputs and the prompts before it in the session: work with the same fingerprint may be played again
+    instead of done again.
     """
 
     type: Literal["prompt_added"] = "prompt_added"
@@ -147,12 +148,16 @@ class CellFinished(EventBase):
     names: tuple[JsonObject, ...] | None = None
 
 
+UNKNOWN_CONTENT = "unknown"
+"""Stands for the hash of a file that was there and was never read, because it is too large."""
+
+
 class FileChange(Frozen):
     """How one file of the workspace changed. ``path`` is relative, with ``/``.
 
-    ``before`` and ``after`` are SHA-256 in hexadecimal, ``None`` where there was no file; ``size`` is in bytes, of the
-    file as it is now. ``kept`` says whether the content after the change is in the session's file store; of a big file
-    only hash and size are known.
+    ``before`` and ``after`` are SHA-256 in hexadecimal, ``None`` where there was no file, ``UNKNOWN_CONTENT`` where
+    there was one that was not read; ``size`` is in bytes, of the file as it is now. ``kept`` says whether the content
+    after the change is in the session's file store; of a big file only hash and size are known.
     """
 
     path: str
