@@ -1,0 +1,353 @@
+"""What sessions have recorded, found by fingerprint: work on a prompt that may be played again instead of done again.
+
+The magics and the command line look here before they need a model; ``replaying`` plays what is found. A recording is
+the part of a session's journal that is about one prompt; where there is no journal, the session notebook serves.
+Nothing is written here, and nothing of a kernel or a model is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness_nb import events as ev
+from harness_nb.errors import StoreError
+from harness_nb.notebook import events_of
+from harness_nb.outputs import apply_output, clean_text, is_derived
+from harness_nb.store import FOLDER
+from harness_nb.types import Approval, JsonObject, Message, Status
+
+ENDED_WELL = ("finished", "limit", "rejected")
+"""Reasons of ``SessionEnded`` after which the work on a prompt is a whole that can be played."""
+
+REPLAY = "replay:"
+"""How the model of a played turn is named: ``replay:SESSION``."""
+
+WHERE_AND_HOW = frozenset({"session", "new", "dir", "fresh", "replay", "base_url"})
+"""Options that say where the work is kept and how it is come by, not what is to be done."""
+
+BROKEN = "broken"
+"""Stands for the reason of an end where lines of the record are lost."""
+
+UNREADABLE = "a line of the record cannot be read"
+_VERSION = "harness_nb prompt 1"
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:[.,:]\d+)*(?:[eE][+-]?\d+)?|\bnan\b|\binf\b")
+_BAR = re.compile(r"[\u2580-\u259f#=>.-]{4,}")
+_SPACE = re.compile(r"\s+")
+
+
+def fingerprint(prompt: str, options: Mapping[str, Any], shared: Mapping[str, str], previous: str) -> str:
+    """SHA-256, in hexadecimal, of all that decides whether recorded work is the answer to this prompt. Pure.
+
+    ``options`` are those given in the call, by field name; those that say only where and how are left out. ``shared``
+    are the inputs that were shared, a hash by name. ``previous`` is the fingerprint of the prompt before it in the
+    session, empty for the first.
+    """
+    told = {name: value for name, value in options.items() if name not in WHERE_AND_HOW}
+    value = [_VERSION, prompt, told, dict(shared), previous]
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+class Chain:
+    """The fingerprints of a session's prompts, one built on the other. Takes every event of the session.
+
+    ``last`` is what the next prompt builds on. A prompt counts when its work ended well, or when it ran code with a
+    model: what failed before anything ran, and what was only played and did not come to its end, leaves no trace.
+    """
+
+    def __init__(self, events: Iterable[ev.Event] = ()) -> None:
+        self.last = ""
+        self._open = ""
+        self._played = False
+        for event in events:
+            self.apply(event)
+
+    def next(self, prompt: str, options: Mapping[str, Any]) -> str:
+        """The fingerprint of a prompt that comes now."""
+        return fingerprint(prompt, options, {}, self.last)
+
+    def apply(self, event: ev.Event) -> None:
+        """Fold one event in."""
+        match event:
+            case ev.PromptAdded():
+                self._open = event.fingerprint or self.next(event.prompt, event.options)
+            case ev.ModelRequested():
+                self._played = event.model.startswith(REPLAY)
+            case ev.CellStarted() if self._open and not self._played:
+                self.last = self._open
+            case ev.SessionEnded() if self._open and event.reason in ENDED_WELL:
+                self.last = self._open
+            case _:
+                pass
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """What one call came to. ``digest`` is ``outcome_digest`` of its outputs, ``approval`` what a person answered."""
+
+    call_id: str
+    name: str
+    source: str = ""
+    status: Status | None = None
+    digest: str = ""
+    execution_count: int | None = None
+    approval: Approval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The recorded work on one prompt.
+
+    ``changes`` are the changes of files by this work, in their order; ``replayed`` says whether this work was itself
+    played from a recording; ``origin`` is the session that the session was a replay of, where it is one. ``limit`` is
+    the limit that ended it.
+    """
+
+    session: str
+    prompt: str
+    fingerprint: str
+    reason: str
+    text: str = ""
+    time: str = ""
+    options: JsonObject = field(default_factory=dict)
+    replies: tuple[Message, ...] = ()
+    calls: tuple[RecordedCall, ...] = ()
+    changes: tuple[ev.FileChange, ...] = ()
+    limit: ev.LimitReached | None = None
+    replayed: bool = False
+    origin: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the work came to an end that can be played."""
+        return bool(self.replies) and self.reason in ENDED_WELL
+
+
+def find_recording(workspace: Path, fingerprint: str, within: str | None = None) -> Recording | None:
+    """The newest recorded work with this fingerprint in the sessions of ``workspace``, or ``None``.
+
+    Work that a model did goes before work that was played. ``within`` narrows it to a session and the replays of it:
+    what follows a played prompt must come from the same line. Only the parts that hold the fingerprint are parsed.
+    """
+    found = [
+        recording
+        for session, path in _records(workspace)
+        for recording in _with_fingerprint(session, path, fingerprint)
+        if recording.whole and (within is None or within in (recording.session, recording.origin))
+    ]
+    return max(found, key=lambda recording: (not recording.replayed, recording.time), default=None)
+
+
+def recordings_of(workspace: Path, session: str) -> list[Recording]:
+    """The recorded work of a session, prompt by prompt, however it ended; empty where there is no such session."""
+    return [
+        recording
+        for name, path in _records(workspace)
+        if name == session
+        for recording in _recordings(session, _read_events(path))
+    ]
+
+
+def recorded_changes(workspace: Path, session: str) -> list[ev.FileChange]:
+    """Every change of a file that a session has recorded, in its order."""
+    folder = workspace / FOLDER
+    path = folder / session / "journal.jsonl"
+    if path.is_file():
+        lines = path.read_bytes().split(b"\n")
+        events: Iterable[ev.Event] = _parsed(line for line in lines if b'"files_changed"' in line)
+    else:
+        events = _read_events(folder / f"{session}.ipynb")
+    return [change for event in events if isinstance(event, ev.FilesChanged) for change in event.changes]
+
+
+def outcome_digest(outputs: Sequence[JsonObject]) -> str:
+    """A digest of what outputs say, blind to what wobbles from run to run. Pure.
+
+    The kinds of output count, and their texts with numbers, addresses, bars and white space evened out; pictures count
+    by their number. How a stream was cut into pieces, and what the harness derived, does not count.
+    """
+    said: dict[str, str] = {}
+    pictures: dict[str, int] = {}
+    for output in outputs:
+        if is_derived(output):
+            continue
+        kind = output.get("output_type", "")
+        if kind == "stream":
+            name = str(output.get("name", ""))
+            said[name] = said.get(name, "") + _text(output.get("text"))
+        elif kind == "error":
+            said["error"] = said.get("error", "") + f"{output.get('ename')}: {output.get('evalue')}"
+        else:
+            data = output.get("data", {})
+            for name in (name for name in data if name.startswith("image/")):
+                pictures[name] = pictures.get(name, 0) + 1
+            if not any(name.startswith("image/") for name in data):
+                said[kind] = said.get(kind, "") + _text(data.get("text/plain"))
+    evened = {name: _evened(text) for name, text in said.items() if text.strip()}
+    return hashlib.sha256(json.dumps([evened, pictures], sort_keys=True).encode("ascii")).hexdigest()
+
+
+def _text(value: Any) -> str:
+    return "".join(value) if isinstance(value, list) else str(value or "")
+
+
+def _evened(text: str) -> str:
+    """A text without what differs between two runs of the same code."""
+    text = _BAR.sub(" ", _NUMBER.sub("0", clean_text(text)))
+    return _SPACE.sub(" ", text).strip()
+
+
+def _records(workspace: Path) -> Iterator[tuple[str, Path]]:
+    """Each session's record: its journal, or its notebook where there is no journal."""
+    folder = workspace / FOLDER
+    journals = {path.parent.name: path for path in folder.glob("*/journal.jsonl")}
+    yield from journals.items()
+    for path in folder.glob("*.ipynb"):
+        if path.stem not in journals:
+            yield path.stem, path
+
+
+def _with_fingerprint(session: str, path: Path, fingerprint: str) -> list[Recording]:
+    """The recordings of one session that have the fingerprint. A file without it is read and not parsed.
+
+    Where the journal is broken in that part, the notebook of the session serves.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return []
+    if fingerprint.encode("ascii") not in data:
+        return []
+    events = _read_events(path, data, fingerprint)
+    found = [recording for recording in _recordings(session, events) if recording.fingerprint == fingerprint]
+    notebook = path.parent.with_suffix(".ipynb")
+    if path.suffix == ".jsonl" and any(recording.reason == BROKEN for recording in found) and notebook.is_file():
+        return _with_fingerprint(session, notebook, fingerprint)
+    return found
+
+
+def _read_events(path: Path, data: bytes | None = None, fingerprint: str = "") -> list[ev.Event]:
+    """The events of a record; of a journal only its start and the parts about prompts with ``fingerprint``.
+
+    A line that cannot be read becomes the warning ``UNREADABLE``: a part that lacks an event is no recording.
+    """
+    data = path.read_bytes() if data is None else data
+    if path.suffix == ".ipynb":
+        try:
+            return events_of(json.loads(data))
+        except (StoreError, ValueError, TypeError, KeyError, AttributeError):
+            return []
+    wanted: list[bytes] = []
+    inside = not fingerprint
+    for line in data.split(b"\n"):
+        if b'"prompt_added"' in line[:200]:
+            inside = not fingerprint or fingerprint.encode("ascii") in line
+        if inside or b'"session_started"' in line[:200]:
+            wanted.append(line)
+    return list(_parsed(wanted))
+
+
+def _parsed(lines: Iterable[bytes]) -> Iterator[ev.Event]:
+    for line in lines:
+        if line.strip():
+            try:
+                yield ev.parse_event(json.loads(line))
+            except (ValueError, TypeError, ValidationError):
+                yield ev.Warned(text=UNREADABLE)
+
+
+def _recordings(session: str, events: Iterable[ev.Event]) -> Iterator[Recording]:
+    """The events of a session as one recording a prompt."""
+    origin, part, chain = "", None, Chain()
+    for event in events:
+        if isinstance(event, ev.SessionStarted) and event.origin.get("kind") == "replay":
+            origin = str(event.origin.get("session", ""))
+        chain.apply(event)
+        if isinstance(event, ev.PromptAdded):
+            if part is not None:
+                yield part.recording()
+            mark = event.fingerprint or chain.next(event.prompt, event.options)
+            part = _Part(session, origin, event, mark)
+        elif part is not None:
+            part.apply(event)
+    if part is not None:
+        yield part.recording()
+
+
+class _Part:
+    """The events about one prompt on their way to a recording."""
+
+    def __init__(self, session: str, origin: str, prompt: ev.PromptAdded, mark: str) -> None:
+        self._session, self._origin, self._prompt, self._mark = session, origin, prompt, mark
+        self._replies: list[Message] = []
+        self._calls: dict[str, JsonObject] = {}
+        self._outputs: dict[str, list[JsonObject]] = {}
+        self._changes: list[ev.FileChange] = []
+        self._limit: ev.LimitReached | None = None
+        self._ended: ev.SessionEnded | None = None
+        self._replayed = False
+        self._broken = False
+
+    def apply(self, event: ev.Event) -> None:
+        match event:
+            case ev.ModelRequested():
+                self._replayed |= event.model.startswith(REPLAY)
+            case ev.ModelReplied():
+                self._replies.append(event.message)
+            case ev.FilesChanged() if event.call_id != "outside":
+                self._changes += event.changes
+            case ev.LimitReached():
+                self._limit = event
+            case ev.SessionEnded():
+                self._ended = event
+            case ev.Warned():
+                self._broken |= event.text == UNREADABLE
+            case _:
+                self._apply_call(event)
+
+    def _apply_call(self, event: ev.Event) -> None:
+        match event:
+            case ev.CallDecided():
+                self._calls[event.call_id] = {"name": event.name, "source": event.source}
+            case ev.ApprovalAnswered():
+                self._learn(event, approval=event.approval)
+            case ev.CellOutput():
+                apply_output(self._outputs.setdefault(event.call_id, []), event)
+            case ev.CellFinished():
+                self._learn(event, status=event.status, execution_count=event.execution_count)
+            case ev.ResultAdded():
+                self._learn(event, status=self._calls.get(event.call_id, {}).get("status", event.status))
+            case _:
+                pass
+
+    def _learn(self, event: ev.ApprovalAnswered | ev.CellFinished | ev.ResultAdded, **facts: Any) -> None:
+        self._calls.setdefault(event.call_id, {"name": event.name}).update(facts)
+
+    def recording(self) -> Recording:
+        ended = self._ended or ev.SessionEnded(reason="interrupted", text="the record ends in the middle of the work")
+        return Recording(
+            session=self._session,
+            prompt=self._prompt.prompt,
+            fingerprint=self._mark,
+            reason=BROKEN if self._broken else ended.reason,
+            text=ended.text,
+            time=self._prompt.time,
+            options=self._prompt.options,
+            replies=tuple(self._replies),
+            calls=tuple(
+                RecordedCall(call_id=call_id, digest=outcome_digest(self._outputs.get(call_id, ())), **facts)
+                for call_id, facts in self._calls.items()
+            ),
+            changes=tuple(self._changes),
+            limit=self._limit,
+            replayed=self._replayed,
+            origin=self._origin,
+        )
