@@ -13,6 +13,7 @@ from typing import Any
 
 from harness_nb.events import EventBase
 from harness_nb.notebook.machine import dump_event
+from harness_nb.notebook.serial import Piece
 from harness_nb.outputs.mime import clean_json, replace_surrogates
 from harness_nb.types import JsonObject, ToolCall
 
@@ -27,22 +28,27 @@ class Cell(ABC):
         slug = re.sub(r"[^a-z0-9]+", "-", kind.lower()).strip("-")[:40] or "cell"
         self.id = f"step-{number:04d}-{slug}"
         self.events: list[EventBase] = []
-        self._built: list[JsonObject] | None = None
+        self._pieces: list[Piece] | None = None
 
     def add(self, event: EventBase) -> None:
         """Fold an event in; the cell will be built again."""
         self.events.append(event)
-        self._built = None
+        self._pieces = None
 
     def touch(self) -> None:
         """What the cell shows has changed."""
-        self._built = None
+        self._pieces = None
 
-    def build(self) -> list[JsonObject]:
-        """The cell in nbformat's form, with what goes before it. The same objects until it changes: treat as frozen."""
-        if self._built is None:
-            self._built = self._build()
-        return self._built
+    def pieces(self) -> list[Piece]:
+        """The cell in nbformat's form, after what goes before it. The same objects until it changes: treat as frozen.
+
+        What goes before it is as new as the cell's last event.
+        """
+        if self._pieces is None:
+            first, last = (self.events[0].seq, self.events[-1].seq) if self.events else (0, 0)
+            *before, cell = self._build()
+            self._pieces = [*(Piece(other, last, last) for other in before), Piece(cell, first, last)]
+        return self._pieces
 
     @abstractmethod
     def _build(self) -> list[JsonObject]: ...

@@ -14,6 +14,7 @@ from harness_nb.notebook import texts
 from harness_nb.notebook.calls import CallCell, CallEvent
 from harness_nb.notebook.cells import KEY, Cell, MarkdownCell
 from harness_nb.notebook.reading import FORMAT_VERSION
+from harness_nb.notebook.serial import Snapshot
 from harness_nb.outputs.mime import clean_json
 from harness_nb.types import JsonObject, ToolCall
 
@@ -23,11 +24,12 @@ FINISH, CELLLESS = "finish", ("wait", "rebuild")
 class NotebookFold:
     """The notebook of one session.
 
-    ``apply`` costs as much as its event, ``notebook`` as much as the cells that have changed since it was last called.
+    ``apply`` costs as much as its event, ``snapshot`` as much as the cells that have changed since it was last called.
     """
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
+        self._seq = 0
         self._cells: list[Cell] = []
         self._calls: dict[str, CallCell] = {}
         self._replied: dict[str, ToolCall] = {}
@@ -42,11 +44,15 @@ class NotebookFold:
 
     def notebook(self) -> JsonObject:
         """The notebook as the JSON object of a valid nbformat 4.5 file. Its cells must not be changed."""
-        machine: JsonObject = {"format_version": FORMAT_VERSION, "session_id": self._session_id}
+        snapshot = self.snapshot()
+        return {"cells": [piece.cell for piece in snapshot.pieces], **snapshot.around}
+
+    def snapshot(self) -> Snapshot:
+        """The notebook as it stands, ready to be written to its file."""
+        machine: JsonObject = {"format_version": FORMAT_VERSION, "session_id": self._session_id, "last_seq": self._seq}
         if self._started is not None:
             machine |= {"harness_version": self._started.harness_version, "model": self._started.model}
-        return {
-            "cells": [built for cell in self._cells for built in cell.build()],
+        around = {
             "metadata": {
                 KEY: clean_json(machine),
                 "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -55,9 +61,12 @@ class NotebookFold:
             "nbformat": 4,
             "nbformat_minor": 5,
         }
+        pieces = tuple(piece for cell in self._cells for piece in cell.pieces())
+        return Snapshot(self._session_id, self._seq, pieces, around)
 
     def apply(self, event: ev.Event) -> None:
         """Fold one event in. Transient states of outputs are passed over."""
+        self._seq = max(self._seq, event.seq)
         if isinstance(event, CallEvent):
             self._change_call(event)
             return

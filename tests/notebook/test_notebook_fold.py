@@ -302,6 +302,7 @@ def test_machine_data_says_nothing_twice() -> None:
     assert machine == {
         "format_version": FORMAT_VERSION,
         "session_id": "s",
+        "last_seq": tell()[-1].seq,
         "harness_version": "0.1.0",
         "model": "scripted:story.json",
     }
