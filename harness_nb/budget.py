@@ -13,10 +13,10 @@ WARNING_TURNS = 2
 class Budget:
     """Turns, tokens, US dollars and seconds spent on one prompt."""
 
-    def __init__(self, limits: Limits, started: float) -> None:
+    def __init__(self, limits: Limits, started: float, turns: int = 0, usage: Usage | None = None) -> None:
         self.limits = limits
-        self.turns = 0
-        self.usage = Usage()
+        self.turns = turns
+        self.usage = usage or Usage()
         self._started = started
 
     def elapsed(self, now: float) -> float:

@@ -8,7 +8,7 @@ import a kernel library or IPython.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from harness_nb import events as ev
 from harness_nb.context import words
 from harness_nb.context.names import list_names
 from harness_nb.outputs import Firewall, format_seconds, result_content
+from harness_nb.past import Step, difference, steps_of
 from harness_nb.ports import ExecuteReply, Kernel, Output
 from harness_nb.toolset import REBUILD
 from harness_nb.types import JsonObject, Part, Status, TextPart, ToolCall, text_content
@@ -23,6 +24,9 @@ from harness_nb.watch import Watch
 
 TICK = 0.1
 """Seconds between two looks at a cell that runs."""
+
+Inspection = tuple[str, tuple[ev.FileChange, ...]]
+"""What a look at the workspace finds after a cell: a word to model and person (or none), and the changed files."""
 
 MAIN = "python"
 """The tool whose cells need the kernel for themselves; others can run beside one of them."""
@@ -83,9 +87,9 @@ class Cells:
     """The cells of a session.
 
     ``firewall`` makes a fresh one for a call, with or without a plot of its metrics; ``clock`` gives seconds,
-    ``inspect`` looks after each cell for what it should not have done; what it says is told to the model and to the
-    person. ``names`` is the last manifest of the kernel's namespace. ``working_time`` is a clock that stands still
-    while a question of the code is open: timeouts are measured by it.
+    ``inspect`` looks after each cell for the files that it has changed, and for what it should not have done; what it
+    says of that is told to the model and to the person. ``names`` is the last manifest of the kernel's namespace.
+    ``working_time`` is a clock that stands still while a question of the code is open: timeouts are measured by it.
     """
 
     def __init__(
@@ -93,7 +97,7 @@ class Cells:
         kernel: Kernel,
         firewall: Callable[[ToolCall, bool], Firewall],
         clock: Callable[[], float],
-        inspect: Callable[[], str],
+        inspect: Callable[[], Inspection],
         working_time: Callable[[], float] | None = None,
     ) -> None:
         self._kernel = kernel
@@ -106,16 +110,12 @@ class Cells:
         self._steps: list[str] = []
         self.names: tuple[JsonObject, ...] = ()
 
-    def remember(self, events: Iterable[ev.Event]) -> None:
+    def remember(self, events: Sequence[ev.Event]) -> None:
         """Take over the steps of a recorded session, so that ``rebuild`` can take them again, and the names it had."""
-        sources: dict[str, str] = {}
-        for event in events:
-            if isinstance(event, ev.CellStarted) and event.name == MAIN:
-                sources[event.call_id] = event.source
-            elif isinstance(event, ev.CellFinished):
-                self.names = self.names if event.names is None else event.names
-                if event.status is Status.OK and event.call_id in sources:
-                    self._steps.append(sources.pop(event.call_id))
+        steps = [step for step in steps_of(events) if step.call.name == MAIN and step.status is Status.OK]
+        self._steps = [step.source for step in steps]
+        manifests = [event.names for event in events if isinstance(event, ev.CellFinished) and event.names is not None]
+        self.names = manifests[-1] if manifests else ()
 
     def running(self) -> list[Cell]:
         """Cells that were left running and have not ended."""
@@ -202,9 +202,7 @@ class Cells:
         began, failures = self._clock(), []
         reply = ExecuteReply(status=Status.OK)
         for source in self._steps:
-            async with aclosing(self._kernel.execute(source)) as items:
-                async for item in items:
-                    reply = item if isinstance(item, ExecuteReply) else reply
+            reply = await self._take_again(source)
             if reply.status is not Status.OK:
                 failures.append((source, reply))
         text = words.rebuilt(len(self._steps), failures, format_seconds(self._clock() - began))
@@ -212,7 +210,33 @@ class Cells:
         if self.names:
             text += f" Names now: {list_names(self.names)}."
         status = Status.ERROR if failures else Status.OK
+        _, changes = await asyncio.to_thread(self._inspect)
+        if changes:
+            yield ev.FilesChanged(call_id=call.call_id, name=call.name, changes=changes)
         yield ev.ResultAdded(call_id=call.call_id, name=call.name, status=status, content=text_content(text))
+
+    async def retake(self, steps: Sequence[Step]) -> list[str]:
+        """Take recorded python steps again, in order; a sentence for each that came out differently."""
+        differences = []
+        for step in steps:
+            firewall = Firewall(step.call.call_id, step.call.name, plot=False)
+            reply = await self._take_again(step.source, firewall)
+            firewall.close(self._clock())
+            self._news_of_names(reply)
+            if said := difference(step, reply.status, firewall.outputs):
+                differences.append(said)
+        return differences
+
+    async def _take_again(self, source: str, firewall: Firewall | None = None) -> ExecuteReply:
+        """Run a recorded source; what it prints and shows is in the record already and goes to ``firewall`` at most."""
+        reply = ExecuteReply(status=Status.OK)
+        async with aclosing(self._kernel.execute(source)) as items:
+            async for item in items:
+                if isinstance(item, ExecuteReply):
+                    reply = item
+                elif firewall is not None:
+                    firewall.feed(item)
+        return reply
 
     async def catch_up(self) -> AsyncGenerator[ev.Event]:
         """What has come of cells that were left running, while something else happened."""
@@ -293,7 +317,10 @@ class Cells:
             self._left.pop(cell.call.call_id, None)
         else:
             cell.look = self._firewall(call, False)
-        if note := await asyncio.to_thread(self._inspect):
+        note, changes = await asyncio.to_thread(self._inspect)
+        if changes:
+            yield ev.FilesChanged(call_id=cell.call.call_id, name=cell.call.name, changes=changes)
+        if note:
             content = (*content, TextPart(text=f"\n[{note}]"))
             yield ev.Warned(text=note)
         call_id, name = cell.call.call_id, cell.call.name

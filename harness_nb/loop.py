@@ -39,7 +39,8 @@ async def run(work: Work, conversation: Conversation) -> AsyncGenerator[Item]:
     Always ends with ``SessionEnded``, unless it is cancelled. Every event is folded into ``conversation`` before it
     is yielded.
     """
-    budget = Budget(work.limits, started=work.clock())
+    spent = work.spent
+    budget = Budget(work.limits, work.clock() - spent.seconds, spent.turns, spent.usage)
     ending = budget.end("interrupted", "", work.clock())
     try:
         async with aclosing(_turns(work, conversation, budget)) as items:
@@ -131,11 +132,11 @@ async def _answer(work: Work, reply: Message) -> AsyncGenerator[Item]:
 async def _finish(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
     """The ``finish`` tool: its result says whether the finish was accepted."""
     async for item in _judge(work, str(call.arguments["summary"])):
+        yield item
         if isinstance(item, ev.FinishAccepted):
             yield result_of(call, Status.OK, words.ACCEPTED)
         elif isinstance(item, ev.FinishRejected):
             yield result_of(call, Status.ERROR, item.reason)
-        yield item
 
 
 async def _judge(work: Work, summary: str) -> AsyncGenerator[Item]:

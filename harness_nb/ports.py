@@ -6,9 +6,9 @@ of the libraries behind them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from harness_nb.types import Approval, Decision, JsonObject, Message, Status, ToolCall, ToolSpec
 
@@ -48,6 +48,15 @@ class ModelSettings:
     temperature: float | None = None
     reasoning_effort: str | None = None
     cache_key: str | None = None
+
+
+@runtime_checkable
+class Played(Protocol):
+    """A model whose replies were there before: a script or a record. Work that is resumed goes on in it."""
+
+    def skip(self, replies: int) -> None:
+        """Go on behind so many replies, which have been given already."""
+        ...
 
 
 class Model(Protocol):
@@ -106,9 +115,31 @@ class ExecuteReply:
 
 
 class Kernel(Protocol):
-    """The separate kernel that tool code runs in. The session makes one and closes it; the loop executes on it."""
+    """The separate kernel that tool code runs in. The session makes one and closes it; the loop executes on it.
+
+    ``answers`` is who answers the questions of tool code; the session sets it before ``start``.
+    """
 
     name: str
+    answers: Answers | None
+
+    @property
+    def python(self) -> str:
+        """The program that runs tool code, as a path or a name on the PATH."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment that tool code and the harness's checks run in: without keys."""
+        ...
+
+    async def start(self) -> None:
+        """Start it, unless it runs. ``execute`` does so by itself; the session starts it ahead.
+
+        Raises:
+            KernelError: if it does not start.
+        """
+        ...
 
     def execute(
         self, source: str, timeout: float | None = None, *, beside: bool = False

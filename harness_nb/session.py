@@ -1,8 +1,8 @@
 """A session: one conversation, one tool kernel, one record. It owns the lifetimes and puts the loop to work.
 
-The magics and the command line open a session and iterate over ``send``; nothing else runs the loop. Each event is on
-disk before the loop goes on, because the loop is a generator and the session writes what it yields before it asks
-again.
+The magics and the command line open a session and iterate over ``send`` or ``resume``; nothing else runs the loop. Each
+event is on disk before the loop goes on, because the loop is a generator and the session records what it yields before
+it asks again.
 """
 
 from __future__ import annotations
@@ -11,74 +11,73 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from harness_nb import __version__, loop
+from harness_nb import __version__, loop, past
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover
 from harness_nb.budget import add_usage
-from harness_nb.cells import Cells
+from harness_nb.cells import MAIN, Cells, Inspection
 from harness_nb.context import Conversation, Surroundings, system_prompt, words
-from harness_nb.errors import HarnessError, KernelError
+from harness_nb.errors import HarnessError, KernelError, UsageError
 from harness_nb.gate import Gate
 from harness_nb.kernel import Spare, ToolKernel
 from harness_nb.models import default_model_spec, resolve_model
-from harness_nb.notebook import FORMAT_VERSION, NotebookFold
+from harness_nb.notebook import FORMAT_VERSION
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
-from harness_nb.ports import Approver, Delta, Model, ModelSettings
+from harness_nb.ports import Approver, Delta, Kernel, Model, ModelSettings, Played
 from harness_nb.pristine import Pristine, put_back_note
 from harness_nb.questions import Questions
+from harness_nb.record import Record, read_record
 from harness_nb.settings import Settings
-from harness_nb.store import FOLDER, SessionStore, find_session, read_journal
+from harness_nb.store import FOLDER, SessionStore, find_session
 from harness_nb.surroundings import gather
 from harness_nb.tools import SETUP_SOURCE
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
 from harness_nb.types import Status, ToolCall, Usage, text_content
 from harness_nb.work import Work
 
-CHECKPOINT_AFTER = (ev.PromptAdded, ev.ModelReplied, ev.CellOutput, ev.ResultAdded, ev.CheckFinished)
-CHECKPOINT_SHARE = 0.05
-"""Share of the time that writing the notebook may take, except at the end of a prompt's work."""
-
 
 class Session:
-    """One session. Make it with ``Session.open`` and end it with ``aclose``; it belongs to one event loop."""
+    """One session. Make it with ``Session.open`` and end it with ``aclose``; it belongs to one event loop.
+
+    ``events`` are those of an earlier process, which it goes on from, and ``warnings`` what was wrong with them.
+    """
 
     def __init__(
         self,
         settings: Settings,
         approver: Approver,
         model: Model,
-        kernel: ToolKernel,
+        kernel: Kernel,
         store: SessionStore,
         session_id: str,
+        events: list[ev.Event] | None = None,
+        warnings: list[str] | None = None,
     ) -> None:
         self.id = session_id
         self.workspace = settings.directory
         self.notebook_path = store.notebook_path
-        self.usage = Usage()
-        self.turns = 0
-        self.ending: ev.SessionEnded | None = None
         self._settings = settings
         self._approver = approver
         self._questions = kernel.answers = Questions(self._approver_in_force, time.monotonic)
         self._model = model
-        self._store = store
-        self._conversation = Conversation()
-        self._notebook = NotebookFold(session_id)
+        self._past = events or []
+        self._warnings = warnings or []
+        self._record = Record(store, session_id, self._past)
+        self._conversation = Conversation(self._past)
         self._tools = Toolset(STANDARD_TOOLS, workspace=str(self.workspace))
         self._kernel = kernel
-        self._cells = Cells(kernel, self._firewall, time.monotonic, self._put_back, self._questions.working_time)
+        self._cells = Cells(kernel, self._firewall, time.monotonic, self._inspect, self._questions.working_time)
+        self._cells.remember(self._past)
         self._surroundings: Surroundings | None = None
         self._gate: Gate | None = None
         self._pristine = Pristine(self.workspace, ())
-        self._next_checkpoint = 0.0
-        self._resumed = False
-        self._warnings: list[str] = []
+        self._ended = False
         self._turns_spent, self._spent = 0, Usage()
 
     @property
@@ -86,44 +85,65 @@ class Session:
         """The spec of the model in use."""
         return self._model.name
 
-    @classmethod
-    async def open(cls, settings: Settings, approver: Approver, spare: Spare | None = None) -> Session:
-        """A new session, or the one that ``settings.session`` names, read back from its journal.
+    @property
+    def usage(self) -> Usage:
+        """What the whole session has used."""
+        return self._record.usage
 
-        ``spare`` may hold a kernel that was started ahead.
+    @property
+    def turns(self) -> int:
+        """The replies of the whole session."""
+        return self._record.turns
+
+    @property
+    def ending(self) -> ev.SessionEnded | None:
+        """How the work on the last prompt ended; ``None`` while it has not."""
+        return self._record.ending
+
+    @classmethod
+    async def open(
+        cls,
+        settings: Settings,
+        approver: Approver,
+        spare: Spare | None = None,
+        *,
+        model: Model | None = None,
+        kernel: Kernel | None = None,
+    ) -> Session:
+        """A new session, or the one that ``settings.session`` names, read back from its record.
+
+        ``spare`` may hold a kernel that was started ahead. ``model`` and ``kernel`` take the place of those that the
+        settings name; the session closes them.
 
         Raises:
             UsageError: if the model, the key, the kernel or the session is not there; nothing is left behind.
             SessionLockedError: if another process works on that session.
         """
-        model = resolve_model(
-            settings.model or default_model_spec(os.environ),
-            directory=settings.directory,
-            base_url=settings.base_url,
-            environment=os.environ,
-        )
-        kernel = ToolKernel(
+        model = model or _model_for(settings)
+        kernel = kernel or ToolKernel(
             name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE, spare=spare
         )
         session_id = settings.session or new_session_id()
-        past: list[ev.Event] = []
-        warnings: list[str] = []
         if settings.session:
-            past, warnings = read_journal(find_session(settings.directory, settings.session) / "journal.jsonl")
-        session = cls(settings, approver, model, kernel, SessionStore(settings.directory, session_id), session_id)
-        session._fold_past(past)
-        session._warnings = warnings
-        return session
+            find_session(settings.directory, settings.session)
+        store = SessionStore(settings.directory, session_id)
+        events: list[ev.Event] = []
+        warnings: list[str] = []
+        try:
+            if settings.session:
+                events, warnings = read_record(settings.directory, session_id)
+                if warnings or any(event.seq != number for number, event in enumerate(events, start=1)):
+                    events = past.renumbered(events)
+                    store.rewrite(events)
+            return cls(settings, approver, model, kernel, store, session_id, events, warnings)
+        except BaseException:
+            store.close()
+            raise
 
     async def use(self, settings: Settings, approver: Approver) -> None:
         """Go on with other settings: another model, other limits or checks, from the next prompt on."""
         if (settings.model, settings.base_url) != (self._settings.model, self._settings.base_url):
-            model = resolve_model(
-                settings.model or default_model_spec(os.environ),
-                directory=settings.directory,
-                base_url=settings.base_url,
-                environment=os.environ,
-            )
+            model = _model_for(settings)
             await self._model.aclose()
             self._model = model
         if (settings.check, settings.read_only) != (self._settings.check, self._settings.read_only):
@@ -140,16 +160,53 @@ class Session:
         Raises:
             StoreError: if the record cannot be written; the work stops there.
         """
-        self.ending = None
-        self._turns_spent, self._spent = 0, Usage()
-        started = time.monotonic()
+        async with aclosing(self._work_on(self._opening(words.CONTINUED, prompt), past.Spent())) as items:
+            async for item in items:
+                yield item
+
+    async def resume(self) -> AsyncGenerator[ev.Event | Delta]:
+        """Go on with the last prompt where its work stopped: by a crash, an interrupt, a failure or a limit.
+
+        What was running then is recorded as ``unknown`` and is not run again by itself. Yields and raises as ``send``.
+
+        Raises:
+            UsageError: if the work on the last prompt is finished, or there has been none.
+        """
+        if problem := nothing_to_resume(self._past, self.id):
+            raise UsageError(problem)
+        closing = past.closing_events(self._past)
+        done = bool(closing) and isinstance(closing[-1], ev.SessionEnded)
+        cut_off = past.work_is_open(self._past)
+        spent = past.spent_on_last_prompt(self._past) if cut_off else past.Spent()
+        if isinstance(self._model, Played):
+            self._model.skip(past.replies_since_opened(self._past, self._model.name))
+        opening = self._closing(closing) if done else self._opening(words.GOING_ON, None)
+        async with aclosing(self._work_on(opening, spent, only_opening=done)) as items:
+            async for item in items:
+                yield item
+
+    async def aclose(self) -> None:
+        """End the kernel and let go of the files."""
+        await self._kernel.aclose()
+        await self._model.aclose()
+        self._record.close()
+
+    async def _work_on(
+        self, opening: AsyncIterator[ev.Event], spent: past.Spent, only_opening: bool = False
+    ) -> AsyncGenerator[ev.Event | Delta]:
+        """Record the opening, then run the loop; complete the record however it ends."""
+        self._ended = False
+        self._turns_spent, self._spent = spent.turns, spent.usage
+        started = time.monotonic() - spent.seconds
         try:
-            async for event in self._opening(prompt):
+            async for event in opening:
                 self._conversation.apply(event)
-                yield self._record(event)
-            async with aclosing(loop.run(self._work(), self._conversation)) as items:
+                yield self._add(event)
+            if only_opening:
+                return
+            async with aclosing(loop.run(self._work(spent), self._conversation)) as items:
                 async for item in items:
-                    yield self._record(item) if isinstance(item, ev.EventBase) else item
+                    yield self._add(item) if isinstance(item, ev.EventBase) else item
         except (asyncio.CancelledError, GeneratorExit):
             await self._close_record("interrupted", "stopped by the user", time.monotonic() - started)
             raise
@@ -159,42 +216,65 @@ class Session:
             await self._close_record("model_error", str(error), time.monotonic() - started)
             raise
 
-    async def aclose(self) -> None:
-        """End the kernel and let go of the files."""
-        await self._kernel.aclose()
-        await self._model.aclose()
-        self._store.close()
+    async def _closing(self, events: list[ev.Event]) -> AsyncGenerator[ev.Event]:
+        """What completes a record that was cut off."""
+        for event in events:
+            yield event
 
-    async def _opening(self, prompt: str) -> AsyncGenerator[ev.Event]:
-        """What comes before the work: once a session the start and the setup cell, then the prompt."""
+    async def _opening(self, reason: str, prompt: str | None) -> AsyncGenerator[ev.Event]:
+        """What comes before the work: once a process the start of the session, or the word that it goes on."""
         if self._surroundings is None:
             await self._kernel.start()
             python, environment = self._kernel.python, self._kernel.environment
-            read_only = self._read_only()
-            self._surroundings, warnings = await gather(self._settings, python, environment, read_only)
-            if self._resumed:
-                yield ev.Nudged(reason="session resumed", text=words.resumed(self._cells.names))
-            else:
-                yield ev.SessionStarted(
-                    session_id=self.id,
-                    format_version=FORMAT_VERSION,
-                    harness_version=__version__,
-                    model=self._model.name,
-                    workspace=str(self.workspace),
-                    kernel=self._kernel.name,
-                    options=self._settings.options,
-                    environment=self._surroundings.environment,
-                )
-                yield ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE)
-                yield ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1)
+            self._surroundings, warnings = await gather(self._settings, python, environment, self._read_only())
+            first_events = self._going_on(reason) if self._past else self._starting()
+            async for event in first_events:
+                yield event
             for text in [*self._warnings, *warnings]:
                 yield ev.Warned(text=text)
         if self._gate is None:
             self._pristine = Pristine(self.workspace, self._read_only())
             self._gate = Gate(self.workspace, self._settings.check, self._pristine, self._kernel.environment)
-        yield ev.PromptAdded(prompt=prompt)
+        if prompt is not None:
+            yield ev.PromptAdded(prompt=prompt, options=self._settings.options)
 
-    def _work(self) -> Work:
+    async def _starting(self) -> AsyncGenerator[ev.Event]:
+        """The first events of a session."""
+        assert self._surroundings is not None
+        yield ev.SessionStarted(
+            session_id=self.id,
+            format_version=FORMAT_VERSION,
+            harness_version=__version__,
+            model=self._model.name,
+            workspace=str(self.workspace),
+            kernel=self._kernel.name,
+            options=self._settings.options,
+            environment=self._surroundings.environment,
+        )
+        yield ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE)
+        yield ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1)
+
+    async def _going_on(self, reason: str) -> AsyncGenerator[ev.Event]:
+        """The first events of a session that is continued: what completes its record, and a word to the model.
+
+        A fork that has not been worked on yet gets its kernel back first.
+        """
+        closing = past.closing_events(self._past)
+        for event in closing:
+            yield event
+        unknown = [
+            event.call_id for event in closing if isinstance(event, ev.CellFinished) and event.status is Status.UNKNOWN
+        ]
+        text = words.resumed(self._cells.names, unknown)
+        if past.is_fresh_fork(self._past):
+            steps = [step for step in past.steps_of(self._past) if step.call.name == MAIN and step.status is Status.OK]
+            differences = await self._cells.retake(steps)
+            text = words.rebuilt_for_fork(len(steps), differences)
+            for said in differences:
+                yield ev.Warned(text=said)
+        yield ev.Nudged(reason=reason, text=text)
+
+    def _work(self, spent: past.Spent | None = None) -> Work:
         assert self._surroundings is not None and self._gate is not None
         settings = self._settings
         read_only = self._pristine.patterns
@@ -215,6 +295,7 @@ class Session:
                 reasoning_effort=settings.reasoning_effort,
                 cache_key=self.id,
             ),
+            spent=spent or past.Spent(),
         )
 
     @property
@@ -229,72 +310,58 @@ class Session:
         given, default = self._settings.read_only, self._settings.read_only_globs
         return given or (default if Pristine(self.workspace, default).names else ())
 
-    def _put_back(self) -> str:
-        return put_back_note(*self._pristine.put_back())
+    def _inspect(self) -> Inspection:
+        return put_back_note(*self._pristine.put_back()), ()
 
     def _firewall(self, call: ToolCall, plot: bool) -> Firewall:
-        sink = self._store.sink(call.call_id)
+        sink = self._record.store.sink(call.call_id)
         return Firewall(call.call_id, call.name, sink=sink, plot=plot, stopwatch=time.perf_counter)
 
-    def _record(self, event: ev.Event) -> ev.Event:
-        """Journal, then notebook; in-between states of outputs are only shown."""
-        if isinstance(event, ev.CellOutput) and event.transient:
-            return event
-        stamped = self._store.append(event)
-        self._notebook.apply(stamped)
-        match stamped:
-            case ev.ModelReplied():
-                usage = stamped.message.usage or Usage()
-                self.turns, self._turns_spent = self.turns + 1, self._turns_spent + 1
-                self.usage, self._spent = add_usage(self.usage, usage), add_usage(self._spent, usage)
-            case ev.CellFinished():
-                self._store.close_outputs()
-            case ev.SessionEnded():
-                self.ending = stamped
-                self._checkpoint(0.0)
-            case _:
-                pass
-        if isinstance(stamped, CHECKPOINT_AFTER):
-            self._checkpoint(self._next_checkpoint)
+    def _add(self, event: ev.Event) -> ev.Event:
+        """Record an event; count what this prompt has taken."""
+        stamped = self._record.add(event)
+        if isinstance(stamped, ev.ModelReplied):
+            self._turns_spent += 1
+            self._spent = add_usage(self._spent, stamped.message.usage or Usage())
+        self._ended = self._ended or isinstance(stamped, ev.SessionEnded)
         return stamped
-
-    def _checkpoint(self, not_before: float) -> None:
-        """Write the notebook, at a pace that leaves most of the time to the work."""
-        started = time.monotonic()
-        if started < not_before:
-            return
-        self._store.checkpoint(self._notebook.notebook())
-        self._next_checkpoint = time.monotonic() + (time.monotonic() - started) / CHECKPOINT_SHARE
 
     async def _close_record(self, reason: str, text: str, elapsed: float) -> ev.Event:
         """Complete the record of work that stopped in the middle, so that the next prompt finds a valid history."""
-        if self.ending is not None:
+        if self._ended and self.ending is not None:
             return self.ending
         async for event in self._cells.end_all():
-            self._record(event)
+            self._add(event)
         for call in self._conversation.open_calls:
-            result = ev.ResultAdded(
-                call_id=call.call_id,
-                name=call.name,
-                status=Status.INTERRUPTED,
-                content=text_content(f"Interrupted: {text}."),
-            )
+            content = text_content(f"Interrupted: {text}.")
+            result = ev.ResultAdded(call_id=call.call_id, name=call.name, status=Status.INTERRUPTED, content=content)
             self._conversation.apply(result)
-            self._record(result)
+            self._add(result)
         spent = {"turns": self._turns_spent, "usage": self._spent, "elapsed": elapsed}
-        return self._record(ev.SessionEnded.model_validate({"reason": reason, "text": text, **spent}))
+        return self._add(ev.SessionEnded.model_validate({"reason": reason, "text": text, **spent}))
 
-    def _fold_past(self, events: list[ev.Event]) -> None:
-        """Take up a recorded session where it stopped."""
-        self._cells.remember(events)
-        for event in events:
-            self._conversation.apply(event)
-            self._notebook.apply(event)
-            if isinstance(event, ev.ModelReplied):
-                self.turns += 1
-                self.usage = add_usage(self.usage, event.message.usage or Usage())
-        self._resumed = any(isinstance(event, ev.SessionStarted) for event in events)
-        self._store.continue_after(max((event.seq for event in events), default=0))
+
+def nothing_to_resume(events: list[ev.Event], session_id: str) -> str:
+    """Why a session cannot be resumed, with the way out; empty if it can."""
+    if not any(isinstance(event, ev.PromptAdded) for event in events):
+        return f"The session {session_id} has no task yet; give it one with --session {session_id}."
+    ending = past.last_ending(events)
+    if ending is not None and ending.reason == "finished":
+        return (
+            f"The session {session_id} is finished, there is nothing to resume. Give it a further task with "
+            f"--session {session_id}, or go back with fork."
+        )
+    return ""
+
+
+def _model_for(settings: Settings) -> Model:
+    """The model that the settings name, or the default one."""
+    return resolve_model(
+        settings.model or default_model_spec(os.environ),
+        directory=settings.directory,
+        base_url=settings.base_url,
+        environment=os.environ,
+    )
 
 
 def new_session_id() -> str:

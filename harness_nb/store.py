@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,15 +65,32 @@ class SessionStore:
         stamped = event.model_copy(
             update={"seq": self._seq, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
         )
-        fields = stamped.model_dump(mode="json")
-        line = {"seq": stamped.seq, "time": stamped.time, "type": stamped.type, **fields}
         try:
-            self._journal.write(json.dumps(line).encode("ascii") + b"\n")
+            self._journal.write(journal_line(stamped).encode("ascii"))
             self._journal.flush()
             os.fsync(self._journal.fileno())
         except OSError as error:
             raise StoreError(f"The journal of the session cannot be written: {error}") from error
         return stamped
+
+    def rewrite(self, events: Sequence[Event]) -> None:
+        """Write the journal anew with ``events``; lines of the old one that cannot be read are set aside beside it.
+
+        Raises:
+            StoreError: if it cannot be written; the old one is untouched.
+        """
+        path = self.folder / "journal.jsonl"
+        broken = [line for line in path.read_bytes().split(b"\n") if line.strip() and not _is_event(line)]
+        try:
+            if broken:
+                with (self.folder / "journal.set-aside.txt").open("ab") as file:
+                    file.writelines(line + b"\n" for line in broken)
+            write_atomically(path, "".join(map(journal_line, events)))
+            self._journal.close()
+            self._journal = path.open("ab")
+        except OSError as error:
+            raise StoreError(f"The journal of the session cannot be written: {error}") from error
+        self._seq = events[-1].seq if events else 0
 
     def checkpoint(self, notebook: dict[str, Any]) -> None:
         """Replace the session notebook: old or new, never a part."""
@@ -159,6 +177,20 @@ def write_atomically(path: Path, text: str) -> None:
         raise StoreError(f"{path} cannot be written: {error}") from error
 
 
+def journal_line(event: Event) -> str:
+    """The line of an event in the journal: ASCII, number and time and type first."""
+    fields = event.model_dump(mode="json")
+    return json.dumps({"seq": event.seq, "time": event.time, "type": event.type, **fields}) + "\n"
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        parse_event(json.loads(line))
+    except (ValueError, ValidationError):
+        return False
+    return True
+
+
 def read_journal(path: Path) -> tuple[list[Event], list[str]]:
     """The events of a journal, and a warning for each line that had to be set aside.
 
@@ -197,10 +229,12 @@ class SessionSummary:
     path: Path
 
 
-def list_sessions(workspace: Path) -> list[SessionSummary]:
-    """The sessions of a workspace, oldest first."""
-    journals = sorted((workspace / FOLDER).glob("*/journal.jsonl"))
-    return [summarise(journal.parent.name, read_journal(journal)[0], workspace) for journal in journals]
+def session_ids(workspace: Path) -> list[str]:
+    """The names of the sessions of a workspace, oldest first: those with a journal, and session notebooks alone."""
+    folder = workspace / FOLDER
+    journals = {path.parent.name for path in folder.glob("*/journal.jsonl")}
+    notebooks = {path.stem for path in folder.glob("*.ipynb") if not path.name.startswith(".") and "." not in path.stem}
+    return sorted(journals | notebooks)
 
 
 def summarise(session_id: str, events: list[Event], workspace: Path) -> SessionSummary:
@@ -226,14 +260,14 @@ def summarise(session_id: str, events: list[Event], workspace: Path) -> SessionS
 
 
 def find_session(workspace: Path, session_id: str) -> Path:
-    """The folder of a session.
+    """The folder of a session, which need not be there: a session notebook alone is a session.
 
     Raises:
         UsageError: if there is none of that name; the text lists those that are there.
     """
     folder = workspace / FOLDER / session_id
     with suppress(OSError, ValueError):  # a name that no file can have
-        if (folder / "journal.jsonl").is_file():
+        if (folder / "journal.jsonl").is_file() or (workspace / FOLDER / f"{session_id}.ipynb").is_file():
             return folder
-    known = ", ".join(path.parent.name for path in sorted((workspace / FOLDER).glob("*/journal.jsonl"))) or "none"
+    known = ", ".join(session_ids(workspace)) or "none"
     raise UsageError(f"There is no session {session_id[:80]!r} in {workspace / FOLDER}. Sessions there: {known}.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness_nb import events as ev
 from harness_nb.cells import Cells
+from harness_nb.past import Spent
 from harness_nb.policy import Rule
 from harness_nb.ports import Approver, Delta, Model, ModelSettings
 from harness_nb.toolset import Toolset
@@ -18,7 +19,10 @@ Item = ev.Event | Delta
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The parts of one prompt's work. ``clock`` gives seconds and only ever goes forward."""
+    """The parts of one prompt's work. ``clock`` gives seconds and only ever goes forward.
+
+    ``spent`` is what the same prompt had taken before its work was cut off.
+    """
 
     system: str
     model: Model
@@ -30,3 +34,4 @@ class Work:
     clock: Callable[[], float]
     limits: Limits
     settings: ModelSettings
+    spent: Spent = field(default_factory=Spent)

@@ -17,15 +17,20 @@ ROWS = [
     {"ports"},
     {"policy", "context", "toolset", "notebook", "outputs"},
     {"budget"},
+    {"past"},
     {"watch"},
     {"cells"},
     {"work"},
     {"calls"},
     {"loop"},
-    {"settings", "options", "store", "approval", "surroundings", "pristine", "gate", "questions", "session"},
+    {
+        *("settings", "options", "store", "files", "notebook_file", "record", "recordings", "approval"),
+        *("surroundings", "pristine", "gate", "questions", "session"),
+    },
     {"kernel"},
     {"models"},
     {"tools"},
+    {"export", "verify"},
     {"ui"},
     {"demos"},
     {"cli"},
@@ -34,17 +39,8 @@ ROWS = [
 RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 RANK["session"] = RANK["models"] + 0.5
 SAME_ROW_ALLOWED = {
-    "store",
-    "options",
-    "settings",
-    "approval",
-    "surroundings",
-    "gate",
-    "pristine",
-    "questions",
-    "session",
-    "notebook",
-    "outputs",
+    *("store", "files", "notebook_file", "record", "recordings", "options", "settings", "approval", "surroundings"),
+    *("gate", "pristine", "questions", "session", "notebook", "outputs"),
 }
 
 EDGES = {
@@ -57,9 +53,11 @@ EDGES = {
     "click": {"options", "ui", "cli"},
     "rich": {"cli", "ui"},
     "anthropic": {"models"},
+    "nbclient": {"verify"},
+    "nbconvert": {"export"},
     "mcp": set(),
 }
-PURE = {"types", "errors", "events", "ports", "policy", "context", "toolset", "notebook", "outputs", "budget"}
+PURE = {"types", "errors", "events", "ports", "policy", "context", "toolset", "notebook", "outputs", "budget", "past"}
 IMPURE_MODULES = {"os", "time", "random", "secrets", "uuid", "subprocess", "socket", "tempfile", "shutil", "threading"}
 
 

@@ -110,7 +110,9 @@ async def work_on(
     work = Work(
         system="system",
         model=model,
-        cells=Cells(kernel, lambda call, plot: Firewall(call.call_id, call.name, plot=plot), clock, lambda: inspected),
+        cells=Cells(
+            kernel, lambda call, plot: Firewall(call.call_id, call.name, plot=plot), clock, lambda: (inspected, ())
+        ),
         tools=Toolset(STANDARD_TOOLS, workspace="/home/me/project"),
         rules=(deny_outside_workspace, ask_before_dangerous_commands),
         approver=approver or DenyApprover(),
@@ -217,7 +219,7 @@ async def test_calls_behind_finish_get_a_result_and_do_not_run() -> None:
     finish = ("finish", {"summary": "done"})
     events, conversation, _, kernel = await work_on(calls(finish, PYTHON), calls(finish, PYTHON), gate=(False, True))
     assert kernel.executed == []
-    assert types(events)[-3:] == ["finish_accepted", "result_added", "session_ended"]
+    assert types(events)[-4:] == ["finish_accepted", "result_added", "result_added", "session_ended"]
     assert [event.status for event in only(events, ev.ResultAdded)] == [
         Status.ERROR,
         Status.DENIED,
@@ -440,7 +442,9 @@ async def test_closing_early_closes_the_cell() -> None:
     work = Work(
         system="",
         model=ListedModel(calls(PYTHON)),
-        cells=Cells(kernel, lambda call, plot: Firewall(call.call_id, call.name, plot=plot), lambda: 0.0, str),
+        cells=Cells(
+            kernel, lambda call, plot: Firewall(call.call_id, call.name, plot=plot), lambda: 0.0, lambda: ("", ())
+        ),
         tools=Toolset(STANDARD_TOOLS),
         rules=(),
         approver=DenyApprover(),

@@ -11,7 +11,8 @@ import pytest
 
 from harness_nb import events as ev
 from harness_nb.errors import SessionLockedError, StoreError, UsageError
-from harness_nb.store import SessionStore, find_session, list_sessions, read_journal, write_atomically
+from harness_nb.record import list_sessions
+from harness_nb.store import SessionStore, find_session, read_journal, write_atomically
 
 
 def test_events_are_stamped_and_read_back(tmp_path: Path) -> None:

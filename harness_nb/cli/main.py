@@ -20,8 +20,8 @@ from harness_nb.demos import DEMOS
 from harness_nb.errors import UsageError
 from harness_nb.events import PromptAdded
 from harness_nb.options import given_options, make_options
+from harness_nb.record import list_sessions, read_record
 from harness_nb.settings import Settings
-from harness_nb.store import find_session, list_sessions, read_journal
 
 JSON_OPTION = click.option("--json", "json_lines", is_flag=True, help="print events as JSON lines on stdout")
 
@@ -80,7 +80,7 @@ def replay(session_id: str, json_lines: bool, **options: Any) -> None:
     """Play a recorded session again: its code really runs, in a fresh kernel, and no model is called."""
     settings = _settings({**options, "model": f"replay:{session_id}", "new": True})
     try:
-        events, _ = read_journal(find_session(settings.directory, session_id) / "journal.jsonl")
+        events, _ = read_record(settings.directory, session_id)
     except UsageError as error:
         _refuse(str(error))
     prompts = [event.prompt for event in events if isinstance(event, PromptAdded)]

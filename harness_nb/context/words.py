@@ -17,13 +17,36 @@ EMPTY = "Your reply was empty. Go on with the task, or call finish if it is done
 BEHIND_FINISH = "Not run: it stood behind finish in the same reply."
 REMEDY = "rebuild runs your earlier python cells again"
 ACCEPTED = "The finish is accepted."
+NOT_RUN = "The call was not run: the work was cut off before it. Repeat it if it is still needed."
+UNKNOWN_OUTCOME = (
+    "The outcome of this call is unknown: the work was cut off while it ran. It may have taken effect, wholly or in "
+    "part; look before you repeat it."
+)
+BEHIND_CUT = "The call was not run: this session was forked before it. Repeat it if it is still needed."
+CONTINUED = "session resumed"
+"""The reason of the word that begins a further prompt in a session that was opened again."""
+GOING_ON = "work resumed"
+"""The reason of the word with which work that had stopped goes on."""
 
 
-def resumed(names: Sequence[JsonObject]) -> str:
-    """The first word of a session that is continued; ``names`` is the last manifest of its kernel."""
+def resumed(names: Sequence[JsonObject], unknown: Sequence[str] = ()) -> str:
+    """The first word of a session that is continued; ``names`` is the last manifest of its kernel.
+
+    ``unknown`` are the ids of calls whose outcome nobody knows.
+    """
+    doubt = f" The outcome of {', '.join(unknown)} is unknown: look before you repeat it." if unknown else ""
     return (
         f"The session is continued in a fresh kernel: files are as they were left, but {describe_loss(names)}. "
-        "Load again what you need, or call rebuild."
+        f"Load again what you need, or call rebuild.{doubt}"
+    )
+
+
+def rebuilt_for_fork(steps: int, differences: Sequence[str]) -> str:
+    """The first word of a fork, whose kernel was rebuilt from ``steps`` cells; ``differences`` are sentences."""
+    told = f" These came out differently than recorded: {' '.join(differences)}" if differences else ""
+    return (
+        f"The session goes on from an earlier step. The files are as they were then, and the kernel was rebuilt by "
+        f"running {steps} earlier python {'cell' if steps == 1 else 'cells'} again.{told}"
     )
 
 

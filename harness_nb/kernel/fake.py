@@ -7,10 +7,12 @@ the real kernel passes.
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import nullcontext
 
-from harness_nb.ports import ExecuteReply, Output
+from harness_nb.ports import Answers, ExecuteReply, Output
 from harness_nb.types import Status
 
 Answer = str | Output | ExecuteReply | Iterable[Output | ExecuteReply]
@@ -35,6 +37,12 @@ class FakeKernel:
         self.executed: list[str] = []
         self.restarts = 0
         self.closed = False
+        self.answers: Answers | None = None
+        self.python = sys.executable
+        self.environment: Mapping[str, str] = {"PATH": os.defpath}
+
+    async def start(self) -> None:
+        """There is nothing to start."""
 
     async def execute(
         self, source: str, timeout: float | None = None, *, beside: bool = False

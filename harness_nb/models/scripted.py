@@ -100,6 +100,12 @@ class ScriptedModel:
         """Replies that have not had their turn, errors counted."""
         return max(0, len(self._replies) - self._played)
 
+    def skip(self, replies: int) -> None:
+        """Go on behind so many replies; errors that stood before them are passed over with them."""
+        given = [number for number, reply in enumerate(self._replies, start=1) if not reply.error]
+        if replies:
+            self._played = given[min(replies, len(given)) - 1] if given else self._played
+
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> AsyncGenerator[Delta | Message]:

@@ -12,8 +12,8 @@ from typing import Protocol
 import click
 
 from harness_nb.options import make_options
+from harness_nb.record import list_sessions
 from harness_nb.settings import Settings
-from harness_nb.store import list_sessions
 from harness_nb.types import Usage
 from harness_nb.ui import html
 from harness_nb.ui.current import CurrentSession, notebook_folder

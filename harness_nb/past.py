@@ -1,0 +1,330 @@
+"""What a record says: which steps were taken, where the work stopped, what the session was at an earlier step. Pure.
+
+The session reads its own past with it when it is continued; forks and listings use it too. A **step** is a tool call as
+the record counts them: the N-th ``call_decided`` of the session, from 1. Step 0 is the state before the first call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import zip_longest
+
+from harness_nb import events as ev
+from harness_nb.budget import add_usage
+from harness_nb.context import Conversation, words
+from harness_nb.errors import UsageError
+from harness_nb.outputs import apply_output, clean_text, is_derived
+from harness_nb.types import JsonObject, Status, ToolCall, Usage, text_content
+
+_VOLATILE = re.compile(r"0x[0-9a-f]{6,}|\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|sec|seconds|min|h|it/s|s/it)\b|(?<=\.\d{3})\d+")
+"""Addresses, durations, and digits after the third."""
+
+SETUP = "setup"
+FINISH = "finish"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One tool call of a record. ``status`` is ``None`` while it is open; ``elapsed`` is in seconds.
+
+    ``status`` is of the cell where one ran, else of the result. ``outputs`` are the cell's, in nbformat's form.
+    """
+
+    number: int
+    call: ToolCall
+    source: str
+    status: Status | None = None
+    outputs: tuple[JsonObject, ...] = ()
+    started: bool = False
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the work on one prompt has taken so far; ``seconds`` of the time between its first and its last event."""
+
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+
+def steps_of(events: Iterable[ev.Event]) -> list[Step]:
+    """The steps of a record, in order."""
+    steps: dict[str, Step] = {}
+    outputs: dict[str, list[JsonObject]] = {}
+    order: list[str] = []
+    for event in events:
+        match event:
+            case ev.CallDecided():
+                key = event.call_id
+                if key in steps:
+                    order = [f"{key} (before)" if each == key else each for each in order]
+                    steps[f"{key} (before)"] = steps.pop(key)
+                steps[key] = Step(len(order) + 1, event.call, event.source)
+                outputs[key] = []
+                order.append(key)
+            case ev.CellStarted() if event.call_id in steps:
+                steps[event.call_id] = replace(steps[event.call_id], started=True)
+            case ev.CellOutput() if event.call_id in steps:
+                apply_output(outputs[event.call_id], event)
+            case ev.CellFinished() if event.call_id in steps:
+                steps[event.call_id] = replace(
+                    steps[event.call_id],
+                    status=event.status,
+                    elapsed=event.elapsed,
+                    outputs=tuple(outputs[event.call_id]),
+                )
+            case ev.ResultAdded() if event.call_id in steps and steps[event.call_id].status is None:
+                steps[event.call_id] = replace(steps[event.call_id], status=event.status)
+            case _:
+                pass
+    return [steps[key] for key in order]
+
+
+def difference(step: Step, status: Status, outputs: Sequence[JsonObject]) -> str:
+    """A sentence on how a step that was taken again differs from the record; empty where it does not.
+
+    Status and text are compared; pictures, times, addresses and digits after the third are not.
+    """
+    about = f"Step {step.number} ({_first_line(step.source)})"
+    if status is not step.status:
+        return f"{about} was {step.status or 'open'} and is {status} now."
+    was, now = _comparable(step.outputs), _comparable(outputs)
+    if was == now:
+        return ""
+    pair = next((pair for pair in zip_longest(was, now, fillvalue="nothing") if pair[0] != pair[1]), ("", ""))
+    return f"{about} printed {pair[0][:80]!r} and prints {pair[1][:80]!r} now."
+
+
+def _comparable(outputs: Sequence[JsonObject]) -> list[str]:
+    """The lines of a cell's texts, without what differs in each run."""
+    texts = []
+    for output in outputs:
+        if not is_derived(output) and output.get("output_type") != "error":
+            texts.append(str(output.get("text") or (output.get("data") or {}).get("text/plain", "")))
+    return [_VOLATILE.sub("…", clean_text(line)).rstrip() for line in "".join(texts).splitlines()]
+
+
+def _first_line(source: str) -> str:
+    return (source.strip().splitlines() or ["empty"])[0][:60]
+
+
+def work_is_open(events: Sequence[ev.Event]) -> bool:
+    """Whether the work on the last prompt has not ended."""
+    for event in reversed(events):
+        if isinstance(event, ev.SessionEnded):
+            return False
+        if isinstance(event, ev.PromptAdded):
+            return True
+    return False
+
+
+def last_ending(events: Sequence[ev.Event]) -> ev.SessionEnded | None:
+    """How the last work ended; ``None`` while it is open or has not begun."""
+    for event in reversed(events):
+        if isinstance(event, ev.SessionEnded):
+            return event
+        if isinstance(event, ev.PromptAdded):
+            return None
+    return None
+
+
+def spent_on_last_prompt(events: Sequence[ev.Event]) -> Spent:
+    """Turns, usage and seconds of the last prompt, also if its work never ended."""
+    spent = Spent()
+    began = ""
+    for event in events:
+        match event:
+            case ev.PromptAdded():
+                spent, began = Spent(), event.time
+            case ev.ModelReplied():
+                usage = add_usage(spent.usage, event.message.usage or Usage())
+                spent = replace(spent, turns=spent.turns + 1, usage=usage)
+            case _:
+                pass
+    return replace(spent, seconds=_seconds_between(began, events[-1].time if events else ""))
+
+
+def is_fresh_fork(events: Sequence[ev.Event]) -> bool:
+    """Whether the session is a fork of which nothing has been done since: its kernel is still to be rebuilt."""
+    started = next((event for event in events if isinstance(event, ev.SessionStarted)), None)
+    if started is None or started.origin.get("kind") != "fork":
+        return False
+    return len(events) == started.origin.get("events")
+
+
+def options_of(events: Iterable[ev.Event]) -> JsonObject:
+    """The options that were last in force, by field name of ``Settings``."""
+    options: JsonObject = {}
+    for event in events:
+        if isinstance(event, ev.SessionStarted | ev.PromptAdded) and event.options:
+            options = event.options
+    return options
+
+
+def replies_since_opened(events: Iterable[ev.Event], model: str) -> int:
+    """How many replies ``model`` has given since the session was last opened for a new prompt.
+
+    A script that is played across a crash goes on behind them.
+    """
+    count = 0
+    for event in events:
+        if isinstance(event, ev.Nudged) and event.reason == words.CONTINUED:
+            count = 0
+        elif isinstance(event, ev.ModelReplied) and event.message.model == model:
+            count += 1
+    return count
+
+
+def closing_events(events: Sequence[ev.Event]) -> list[ev.Event]:
+    """What completes a record that a crash cut off: nothing is left open, and nothing is guessed.
+
+    A cell that had started and not ended is ``unknown``; a call that had not started was not run. Work that had come to
+    its end but for the last event gets that event.
+    """
+    open_cells: dict[str, str] = {}
+    refusal = ""
+    for event in events:
+        match event:
+            case ev.CellStarted():
+                open_cells[event.call_id] = event.name
+            case ev.CellFinished():
+                open_cells.pop(event.call_id, None)
+            case ev.ModelReplied():
+                refusal = ""
+            case ev.FinishRejected():
+                refusal = event.reason
+            case _:
+                pass
+    closing: list[ev.Event] = []
+    for call_id, name in open_cells.items():
+        status = Status.OK if name == SETUP else Status.UNKNOWN
+        count = 1 if name == SETUP else None
+        closing.append(ev.CellFinished(call_id=call_id, name=name, status=status, execution_count=count))
+    ended = _reached_end(events)
+    for call in Conversation(events).open_calls:
+        status, text = Status.INTERRUPTED, words.NOT_RUN
+        if call.call_id in open_cells:
+            status, text = Status.UNKNOWN, words.UNKNOWN_OUTCOME
+        elif call.name == FINISH and ended == "finished":
+            status, text = Status.OK, words.ACCEPTED
+        elif call.name == FINISH and refusal:
+            status, text = Status.ERROR, refusal
+        closing.append(ev.ResultAdded(call_id=call.call_id, name=call.name, status=status, content=text_content(text)))
+    if ended and work_is_open(events):
+        spent = spent_on_last_prompt(events)
+        figures = {"turns": spent.turns, "usage": spent.usage, "elapsed": spent.seconds}
+        closing.append(ev.SessionEnded.model_validate({"reason": ended, **figures}))
+    return closing
+
+
+def cut_at(events: Sequence[ev.Event], step: int) -> list[ev.Event]:
+    """The session as it was after ``step``: its events up to the result of that step.
+
+    Calls that stood behind it in the same reply get a result that says that they were not run. At step 0 only the
+    first prompt is left.
+
+    Raises:
+        UsageError: if there is no such step.
+    """
+    decided = [index for index, event in enumerate(events) if isinstance(event, ev.CallDecided)]
+    if not 0 <= step <= len(decided):
+        known = f"it has the steps 0 to {len(decided)}" if decided else "it has no steps but 0, its start"
+        raise UsageError(f"There is no step {step} in that session; {known}. `harness-nb sessions ID` lists them.")
+    if step == 0:
+        first = next((index for index, event in enumerate(events) if isinstance(event, ev.PromptAdded)), -1)
+        return list(events[: first + 1])
+    call_id = _call_id(events[decided[step - 1]])
+    end = next(
+        (
+            index
+            for index, event in enumerate(events)
+            if index > decided[step - 1] and isinstance(event, ev.ResultAdded) and event.call_id == call_id
+        ),
+        len(events) - 1,
+    )
+    kept = list(events[: end + 1])
+    return [*kept, *(_answer_as_cut(event) for event in closing_events(kept))]
+
+
+def _answer_as_cut(event: ev.Event) -> ev.Event:
+    """A call behind the cut was not run in this session, whatever became of it in the other one."""
+    if isinstance(event, ev.ResultAdded) and event.status is Status.INTERRUPTED:
+        return event.model_copy(update={"content": text_content(words.BEHIND_CUT)})
+    return event
+
+
+def _call_id(event: ev.Event) -> str:
+    assert isinstance(event, ev.CallDecided)
+    return event.call_id
+
+
+def renumbered(events: Iterable[ev.Event]) -> list[ev.Event]:
+    """The events with the numbers 1, 2, 3, …; their times stay."""
+    return [event.model_copy(update={"seq": number}) for number, event in enumerate(events, start=1)]
+
+
+def joined(journal: Sequence[ev.Event], notebook: Sequence[ev.Event]) -> list[ev.Event]:
+    """The journal, with what it lacks taken from the notebook: lines that were damaged, or all of it.
+
+    Events are told by their number. Outputs have none in a notebook, so the outputs of a cell come from there when the
+    journal lacks a line between its start and its end.
+    """
+    numbers = {event.seq for event in journal}
+    missing = [event for event in notebook if event.seq and event.seq not in numbers]
+    if journal and not missing and numbers == set(range(1, max(numbers) + 1)):
+        return list(journal)
+    if not journal:
+        return list(notebook)
+    holed = _cells_with_holes(journal, missing)
+    kept = [event for event in journal if not (isinstance(event, ev.CellOutput) and event.call_id in holed)]
+    result = sorted([*kept, *missing], key=lambda event: event.seq)
+    outputs = [event for event in notebook if isinstance(event, ev.CellOutput) and event.call_id in holed]
+    for call_id in holed:
+        own = [event for event in outputs if event.call_id == call_id]
+        at = next(
+            (index for index, e in enumerate(result) if isinstance(e, ev.CellStarted) and e.call_id == call_id), None
+        )
+        if at is not None:
+            result[at + 1 : at + 1] = own
+    return result
+
+
+def _cells_with_holes(journal: Sequence[ev.Event], found: Sequence[ev.Event]) -> set[str]:
+    """Ids of cells between whose start and end the journal lacks a line that ``found`` does not give either."""
+    numbers = {event.seq for event in journal} | {event.seq for event in found}
+    spans: dict[str, list[int]] = {}
+    for event in [*journal, *found]:
+        if isinstance(event, ev.CellStarted | ev.CellFinished):
+            spans.setdefault(event.call_id, []).append(event.seq)
+    return {
+        call_id
+        for call_id, ends in spans.items()
+        if any(number not in numbers for number in range(min(ends), max(ends)))
+    }
+
+
+def _reached_end(events: Sequence[ev.Event]) -> str:
+    """The reason with which open work had ended, if only ``session_ended`` is missing."""
+    for event in reversed(events):
+        match event:
+            case ev.FinishAccepted():
+                return "finished"
+            case ev.LimitReached():
+                return "limit"
+            case ev.FinishRejected() if event.final:
+                return "rejected"
+            case ev.PromptAdded() | ev.SessionEnded() | ev.ModelRequested():
+                return ""
+            case _:
+                pass
+    return ""
+
+
+def _seconds_between(first: str, last: str) -> float:
+    if not first or not last:
+        return 0.0
+    return max(0.0, (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds())

@@ -1,0 +1,136 @@
+"""The record of a session while it is being made: journal first, then the notebook, then whoever is shown the event.
+
+The session hands every event to ``add`` and goes on when it is on disk. Reading a past session back is here too.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness_nb import events as ev
+from harness_nb.budget import add_usage
+from harness_nb.errors import StoreError, UsageError
+from harness_nb.notebook import NotebookFold, events_of
+from harness_nb.past import joined
+from harness_nb.store import (
+    FOLDER,
+    SessionStore,
+    SessionSummary,
+    find_session,
+    read_journal,
+    session_ids,
+    summarise,
+)
+from harness_nb.types import Usage
+
+CHECKPOINT_AFTER = (ev.PromptAdded, ev.ModelReplied, ev.CellOutput, ev.ResultAdded, ev.CheckFinished)
+CHECKPOINT_SHARE = 0.05
+"""Share of the time that writing the notebook may take, except at the end of a prompt's work."""
+
+
+class Record:
+    """What is written of one session. ``turns`` and ``usage`` are of all of it, ``ending`` of the last prompt."""
+
+    def __init__(self, store: SessionStore, session_id: str, past: Sequence[ev.Event] = ()) -> None:
+        self.store = store
+        self.turns = 0
+        self.usage = Usage()
+        self.ending: ev.SessionEnded | None = None
+        self._notebook = NotebookFold(session_id)
+        self._next_checkpoint = 0.0
+        for event in past:
+            self._fold(event)
+        store.continue_after(max((event.seq for event in past), default=0))
+
+    def add(self, event: ev.Event) -> ev.Event:
+        """Write an event to the journal and fold it into the notebook; in-between states of outputs are only shown.
+
+        Raises:
+            StoreError: if the journal cannot be written.
+        """
+        if isinstance(event, ev.CellOutput) and event.transient:
+            return event
+        stamped = self.store.append(event)
+        self._fold(stamped)
+        if isinstance(stamped, ev.CellFinished):
+            self.store.close_outputs()
+        if isinstance(stamped, ev.SessionEnded):
+            self._checkpoint(0.0)
+        elif isinstance(stamped, CHECKPOINT_AFTER):
+            self._checkpoint(self._next_checkpoint)
+        return stamped
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.store.close()
+
+    def _fold(self, event: ev.Event) -> None:
+        self._notebook.apply(event)
+        match event:
+            case ev.PromptAdded():
+                self.ending = None
+            case ev.ModelReplied():
+                self.turns += 1
+                self.usage = add_usage(self.usage, event.message.usage or Usage())
+            case ev.SessionEnded():
+                self.ending = event
+            case _:
+                pass
+
+    def _checkpoint(self, not_before: float) -> None:
+        """Write the notebook, at a pace that leaves most of the time to the work."""
+        started = time.monotonic()
+        if started < not_before:
+            return
+        self.store.checkpoint(self._notebook.notebook())
+        self._next_checkpoint = time.monotonic() + (time.monotonic() - started) / CHECKPOINT_SHARE
+
+
+def read_record(workspace: Path, session_id: str) -> tuple[list[ev.Event], list[str]]:
+    """The events of a recorded session, and warnings: its journal, and from the notebook what the journal lacks.
+
+    Either of them is enough.
+
+    Raises:
+        UsageError: if there is no such session, or nothing of it can be read.
+    """
+    folder = find_session(workspace, session_id)
+    journal: list[ev.Event] = []
+    warnings: list[str] = []
+    if (folder / "journal.jsonl").is_file():
+        journal, warnings = read_journal(folder / "journal.jsonl")
+    events = journal
+    if not journal or len(journal) != journal[-1].seq:
+        events, more = _with_notebook(journal, workspace / FOLDER / f"{session_id}.ipynb")
+        warnings += more
+    if not events:
+        raise UsageError(f"Nothing of the session {session_id} can be read: {'; '.join(warnings) or 'it is empty'}.")
+    return events, warnings
+
+
+def _with_notebook(journal: Sequence[ev.Event], path: Path) -> tuple[list[ev.Event], list[str]]:
+    """A journal with holes, filled from the session notebook where that has what is missing; and warnings."""
+    if not path.is_file():
+        return list(journal), [f"{path.name} is not there, so what the journal lacks is lost."] if journal else []
+    try:
+        notebook = events_of(json.loads(path.read_text("utf-8", errors="replace")))
+    except (StoreError, ValueError) as error:
+        return list(journal), [f"{path.name} cannot help with that: {error}"]
+    found = joined(journal, notebook)
+    told = f"{len(found) - len(journal)} events come from the session notebook {path.name}."
+    return found, [told] if len(found) > len(journal) else []
+
+
+def list_sessions(workspace: Path) -> list[SessionSummary]:
+    """The sessions of a workspace, oldest first; those of which nothing can be read are left out."""
+    found = []
+    for session_id in session_ids(workspace):
+        try:
+            events, _ = read_record(workspace, session_id)
+        except (UsageError, StoreError):
+            continue
+        found.append(summarise(session_id, events, workspace))
+    return found
