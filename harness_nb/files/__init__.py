@@ -1,0 +1,19 @@
+"""The files of the workspace in the record: what each call changed, the contents before and after, and the way back.
+
+The session asks a ``FileStore`` after each call what has changed and journals the answer; fork, rewind and replay plan
+and restore with what the events say. Nothing here knows the loop, the kernel or the screen.
+"""
+
+from harness_nb.files.restoring import PlannedFile, Restored, RestorePlan, files_at, files_now, plan_restore, restore
+from harness_nb.files.store import FileStore
+
+__all__ = [
+    "FileStore",
+    "PlannedFile",
+    "RestorePlan",
+    "Restored",
+    "files_at",
+    "files_now",
+    "plan_restore",
+    "restore",
+]
