@@ -16,14 +16,16 @@ from harness_nb import events as ev
 from harness_nb.budget import add_usage
 from harness_nb.context import Conversation, words
 from harness_nb.errors import UsageError
-from harness_nb.outputs import apply_output, clean_text, is_derived
-from harness_nb.types import JsonObject, Status, ToolCall, Usage, text_content
+from harness_nb.outputs import Firewall, apply_output, clean_text, is_derived, result_content
+from harness_nb.ports import ExecuteReply, Output
+from harness_nb.types import JsonObject, Part, Status, ToolCall, Usage, text_content
 
 _VOLATILE = re.compile(r"0x[0-9a-f]{6,}|\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|sec|seconds|min|h|it/s|s/it)\b|(?<=\.\d{3})\d+")
 """Addresses, durations, and digits after the third."""
 
 SETUP = "setup"
 FINISH = "finish"
+REBUILD = "rebuild"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +184,8 @@ def replies_since_opened(events: Iterable[ev.Event], model: str) -> int:
 def closing_events(events: Sequence[ev.Event]) -> list[ev.Event]:
     """What completes a record that a crash cut off: nothing is left open, and nothing is guessed.
 
-    A cell that had started and not ended is ``unknown``; a call that had not started was not run. Work that had come to
-    its end but for the last event gets that event.
+    A cell that had started and not ended is ``unknown``; one that had ended is told as it ended; a call that had not
+    started was not run. Work that had come to its end but for the last event gets that event.
     """
     open_cells: dict[str, str] = {}
     refusal = ""
@@ -205,20 +207,38 @@ def closing_events(events: Sequence[ev.Event]) -> list[ev.Event]:
         count = 1 if name == SETUP else None
         closing.append(ev.CellFinished(call_id=call_id, name=name, status=status, execution_count=count))
     ended = _reached_end(events)
+    steps = {step.call.call_id: step for step in steps_of(events)}
     for call in Conversation(events).open_calls:
-        status, text = Status.INTERRUPTED, words.NOT_RUN
-        if call.call_id in open_cells:
-            status, text = Status.UNKNOWN, words.UNKNOWN_OUTCOME
+        status, content = Status.INTERRUPTED, text_content(words.NOT_RUN)
+        step = steps.get(call.call_id)
+        if call.call_id in open_cells or (step is not None and call.name == REBUILD):
+            status, content = Status.UNKNOWN, text_content(words.UNKNOWN_OUTCOME)
+        elif step is not None and step.started and step.status is not None:
+            status, content = step.status, _told_late(step)
         elif call.name == FINISH and ended == "finished":
-            status, text = Status.OK, words.ACCEPTED
+            status, content = Status.OK, text_content(words.ACCEPTED)
         elif call.name == FINISH and refusal:
-            status, text = Status.ERROR, refusal
-        closing.append(ev.ResultAdded(call_id=call.call_id, name=call.name, status=status, content=text_content(text)))
+            status, content = Status.ERROR, text_content(refusal)
+        closing.append(ev.ResultAdded(call_id=call.call_id, name=call.name, status=status, content=content))
     if ended and work_is_open(events):
         spent = spent_on_last_prompt(events)
         figures = {"turns": spent.turns, "usage": spent.usage, "elapsed": spent.seconds}
         closing.append(ev.SessionEnded.model_validate({"reason": ended, **figures}))
     return closing
+
+
+def _told_late(step: Step) -> tuple[Part, ...]:
+    """The result of a step whose cell had ended before the work was cut off, made from the outputs in the record."""
+    firewall = Firewall(step.call.call_id, step.call.name, plot=False)
+    error: JsonObject = {}
+    for output in step.outputs:
+        if not is_derived(output):
+            error = output if output["output_type"] == "error" else error
+            firewall.feed(Output(output["output_type"], output))
+    firewall.close(0.0)
+    assert step.status is not None
+    reply = ExecuteReply(step.status, ename=error.get("ename"), evalue=error.get("evalue"), detail=words.CUT_OFF_AFTER)
+    return result_content(reply, firewall, step.elapsed, images=False)
 
 
 def cut_at(events: Sequence[ev.Event], step: int) -> list[ev.Event]:

@@ -124,6 +124,18 @@ def _with_notebook(journal: Sequence[ev.Event], path: Path) -> tuple[list[ev.Eve
     return found, [told] if len(found) > len(journal) else []
 
 
+def latest_session(workspace: Path) -> str:
+    """The session of a workspace that was started last.
+
+    Raises:
+        UsageError: if there is none.
+    """
+    ids = session_ids(workspace)
+    if not ids:
+        raise UsageError(f"There is no session in {workspace / FOLDER}. `harness-nb run` starts one.")
+    return ids[-1]
+
+
 def list_sessions(workspace: Path) -> list[SessionSummary]:
     """The sessions of a workspace, oldest first; those of which nothing can be read are left out."""
     found = []

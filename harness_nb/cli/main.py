@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
-from rich.console import Console
-from rich.table import Column, Table
 
 from harness_nb import __version__
 from harness_nb.cli.demo import run_demo
 from harness_nb.cli.doctor import diagnose
-from harness_nb.cli.running import WRONG_CALL, run_prompts, shown_path
+from harness_nb.cli.past import resume as resume_session
+from harness_nb.cli.past import show_sessions, show_steps
+from harness_nb.cli.running import WRONG_CALL, run_prompts
 from harness_nb.cli.screen import screen_for
 from harness_nb.demos import DEMOS
 from harness_nb.errors import UsageError
 from harness_nb.events import PromptAdded
 from harness_nb.options import given_options, make_options
-from harness_nb.record import list_sessions, read_record
+from harness_nb.record import read_record
 from harness_nb.settings import Settings
 
 JSON_OPTION = click.option("--json", "json_lines", is_flag=True, help="print events as JSON lines on stdout")
@@ -66,10 +67,8 @@ def demo(name: str | None, json_lines: bool, **options: Any) -> None:
 
     Without a NAME: cifar10 when its archive is set or cached, else digits.
     """
-    try:
+    with _refusing():
         sys.exit(run_demo(name, given_options(options), screen_for(json_lines)))
-    except UsageError as error:
-        _refuse(str(error))
 
 
 @commands.command()
@@ -79,29 +78,36 @@ def demo(name: str | None, json_lines: bool, **options: Any) -> None:
 def replay(session_id: str, json_lines: bool, **options: Any) -> None:
     """Play a recorded session again: its code really runs, in a fresh kernel, and no model is called."""
     settings = _settings({**options, "model": f"replay:{session_id}", "new": True})
-    try:
+    with _refusing():
         events, _ = read_record(settings.directory, session_id)
-    except UsageError as error:
-        _refuse(str(error))
     prompts = [event.prompt for event in events if isinstance(event, PromptAdded)]
     sys.exit(run_prompts(settings, prompts, screen_for(json_lines))[0])
 
 
 @commands.command()
+@click.argument("session_id", metavar="[SESSION]", required=False)
+@session_options
+@JSON_OPTION
+def resume(session_id: str | None, json_lines: bool, **options: Any) -> None:
+    """Go on with a session whose work stopped: by a crash, an interrupt, a failure or a limit.
+
+    Without SESSION: the latest one. What was running when it stopped is not run again by itself. Options take the
+    place of those that the session had.
+    """
+    with _refusing():
+        sys.exit(resume_session(Path.cwd(), session_id, given_options(options), screen_for(json_lines)))
+
+
+@commands.command()
+@click.argument("session_id", metavar="[SESSION]", required=False)
 @click.option("--dir", "directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path())
-def sessions(directory: Path) -> None:
-    """List the sessions of a workspace."""
-    found = list_sessions(directory.resolve())
-    if not found:
-        click.echo(f"no sessions in {directory.resolve()}")
-        return
-    task = Column("task", no_wrap=True, overflow="ellipsis")
-    table = Table(Column("session", no_wrap=True, min_width=20), "started", "status", "turns", "cost", task)
-    for summary in found:
-        cost = "unknown" if summary.cost_usd is None else f"${summary.cost_usd:.4f}"
-        table.add_row(summary.id, summary.started[:16], summary.status, str(summary.turns), cost, summary.title)
-    Console().print(table)
-    click.echo(f"notebooks: {shown_path(found[-1].path.parent)}")
+def sessions(session_id: str | None, directory: Path) -> None:
+    """List the sessions of a workspace, or the steps of SESSION."""
+    with _refusing():
+        if session_id is None:
+            show_sessions(directory.resolve())
+        else:
+            show_steps(directory.resolve(), session_id)
 
 
 @commands.command()
@@ -112,8 +118,15 @@ def doctor(**options: Any) -> None:
 
 
 def _settings(options: dict[str, Any]) -> Settings:
-    try:
+    with _refusing():
         return Settings.load(Path.cwd(), given_options(options))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """A wrong call is said in a sentence."""
+    try:
+        yield
     except UsageError as error:
         _refuse(str(error))
 

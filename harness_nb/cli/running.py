@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,19 +16,33 @@ from harness_nb import events as ev
 from harness_nb.approval import TerminalApprover
 from harness_nb.cli.screen import JsonScreen, Screen
 from harness_nb.errors import HarnessError, StoreError, UsageError
+from harness_nb.ports import Delta
 from harness_nb.session import Session
 from harness_nb.settings import Settings
 
 FINISHED, UNFINISHED, WRONG_CALL, INTERRUPTED = 0, 1, 2, 130
 
 
+Job = Callable[[Session], AsyncGenerator[ev.Event | Delta]]
+"""A piece of work for a session, such as one prompt."""
+
+
 def run_prompts(settings: Settings, prompts: list[str], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
-    """Work on prompts in one session. The exit code, and how the last one ended.
+    """Work on prompts in one session, as ``run_jobs``."""
+    return run_jobs(settings, [partial(_send, prompt) for prompt in prompts], screen)
+
+
+def _send(prompt: str, session: Session) -> AsyncGenerator[ev.Event | Delta]:
+    return session.send(prompt)
+
+
+def run_jobs(settings: Settings, jobs: Sequence[Job], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
+    """Do pieces of work in one session, until one does not finish. The exit code, and how the last one ended.
 
     Errors of the call are printed and give 2; an interrupt (Ctrl-C, SIGTERM) completes the record and gives 130.
     """
     try:
-        return asyncio.run(_run_prompts(settings, prompts, screen))
+        return asyncio.run(_run_jobs(settings, jobs, screen))
     except UsageError as error:
         click.echo(f"harness-nb: {error}", err=True)
         return WRONG_CALL, None
@@ -35,12 +51,12 @@ def run_prompts(settings: Settings, prompts: list[str], screen: Screen) -> tuple
         return UNFINISHED, None
 
 
-async def _run_prompts(settings: Settings, prompts: list[str], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
+async def _run_jobs(settings: Settings, jobs: Sequence[Job], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
     try:
         session = await Session.open(settings, TerminalApprover())
     except StoreError as error:
         raise UsageError(str(error)) from error
-    task = asyncio.ensure_future(_send_all(session, prompts, screen))
+    task = asyncio.ensure_future(_do_all(session, jobs, screen))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):
@@ -59,10 +75,10 @@ async def _run_prompts(settings: Settings, prompts: list[str], screen: Screen) -
     return FINISHED if finished else UNFINISHED, session.ending
 
 
-async def _send_all(session: Session, prompts: list[str], screen: Screen) -> None:
-    for prompt in prompts:
+async def _do_all(session: Session, jobs: Sequence[Job], screen: Screen) -> None:
+    for job in jobs:
         answer = ""
-        async with aclosing(session.send(prompt)) as items:
+        async with aclosing(job(session)) as items:
             async for item in items:
                 screen.apply(item)
                 if isinstance(item, ev.FinishAccepted):
