@@ -209,13 +209,8 @@ def closing_events(events: Sequence[ev.Event]) -> list[ev.Event]:
     ended = _reached_end(events)
     steps = {step.call.call_id: step for step in steps_of(events)}
     for call in Conversation(events).open_calls:
-        status, content = Status.INTERRUPTED, text_content(words.NOT_RUN)
-        step = steps.get(call.call_id)
-        if call.call_id in open_cells or (step is not None and call.name == REBUILD):
-            status, content = Status.UNKNOWN, text_content(words.UNKNOWN_OUTCOME)
-        elif step is not None and step.started and step.status is not None:
-            status, content = step.status, _told_late(step)
-        elif call.name == FINISH and ended == "finished":
+        status, content = _told_late(call, steps.get(call.call_id), call.call_id in open_cells)
+        if call.name == FINISH and ended == "finished":
             status, content = Status.OK, text_content(words.ACCEPTED)
         elif call.name == FINISH and refusal:
             status, content = Status.ERROR, text_content(refusal)
@@ -227,18 +222,30 @@ def closing_events(events: Sequence[ev.Event]) -> list[ev.Event]:
     return closing
 
 
-def _told_late(step: Step) -> tuple[Part, ...]:
-    """The result of a step whose cell had ended before the work was cut off, made from the outputs in the record."""
-    firewall = Firewall(step.call.call_id, step.call.name, plot=False)
+def _told_late(call: ToolCall, step: Step | None, was_open: bool) -> tuple[Status, tuple[Part, ...]]:
+    """The result of a call that has none; of a cell that had ended it is made from the outputs in the record.
+
+    ``rebuild`` runs earlier cells and leaves no trace of its own, so it may have run.
+    """
+    if step is None or not (step.started or call.name == REBUILD):
+        return Status.INTERRUPTED, text_content(words.NOT_RUN)
+    if was_open or step.status is None:
+        return Status.UNKNOWN, text_content(words.UNKNOWN_OUTCOME)
+    firewall = Firewall(call.call_id, call.name, plot=False)
     error: JsonObject = {}
     for output in step.outputs:
         if not is_derived(output):
             error = output if output["output_type"] == "error" else error
             firewall.feed(Output(output["output_type"], output))
     firewall.close(0.0)
-    assert step.status is not None
-    reply = ExecuteReply(step.status, ename=error.get("ename"), evalue=error.get("evalue"), detail=words.CUT_OFF_AFTER)
-    return result_content(reply, firewall, step.elapsed, images=False)
+    reply = ExecuteReply(
+        step.status,
+        ename=error.get("ename"),
+        evalue=error.get("evalue"),
+        detail=words.CUT_OFF_AFTER,
+        extra={"names_lost": True},
+    )
+    return step.status, result_content(reply, firewall, step.elapsed, images=False)
 
 
 def cut_at(events: Sequence[ev.Event], step: int) -> list[ev.Event]:

@@ -22,6 +22,7 @@ UNKNOWN_OUTCOME = (
     "The outcome of this call is unknown: the work was cut off while it ran. It may have taken effect, wholly or in "
     "part; look before you repeat it."
 )
+CUT_OFF_AFTER = "the work was cut off after it"
 BEHIND_CUT = "The call was not run: this session was forked before it. Repeat it if it is still needed."
 CONTINUED = "session resumed"
 """The reason of the word that begins a further prompt in a session that was opened again."""
