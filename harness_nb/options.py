@@ -38,6 +38,8 @@ def make_options() -> list[click.Option]:
         click.Option(["--reasoning-effort"], metavar="LEVEL", help="low, medium, high, ... as the model takes it"),
         click.Option(["--session"], metavar="ID", help="continue that session"),
         click.Option(["--new"], is_flag=True, default=False, help="start a new session"),
+        click.Option(["--fresh"], is_flag=True, default=False, help="work anew, whatever is recorded"),
+        click.Option(["--replay"], is_flag=True, default=False, help="play recorded work only, never ask a model"),
     ]
 
 

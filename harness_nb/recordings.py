@@ -211,7 +211,7 @@ def _records(workspace: Path) -> Iterator[tuple[str, Path]]:
     journals = {path.parent.name: path for path in folder.glob("*/journal.jsonl")}
     yield from journals.items()
     for path in folder.glob("*.ipynb"):
-        if path.stem not in journals:
+        if path.stem not in journals and "." not in path.stem:
             yield path.stem, path
 
 
@@ -275,15 +275,15 @@ def _recordings(session: str, events: Iterable[ev.Event]) -> Iterator[Recording]
             if part is not None:
                 yield part.recording()
             mark = event.fingerprint or chain.next(event.prompt, event.options)
-            part = _Part(session, origin, event, mark)
+            part = Part(session, origin, event, mark)
         elif part is not None:
             part.apply(event)
     if part is not None:
         yield part.recording()
 
 
-class _Part:
-    """The events about one prompt on their way to a recording."""
+class Part:
+    """The events about one prompt on their way to a recording; ``mark`` is the prompt's fingerprint."""
 
     def __init__(self, session: str, origin: str, prompt: ev.PromptAdded, mark: str) -> None:
         self._session, self._origin, self._prompt, self._mark = session, origin, prompt, mark
@@ -297,6 +297,7 @@ class _Part:
         self._broken = False
 
     def apply(self, event: ev.Event) -> None:
+        """Fold one event in."""
         match event:
             case ev.ModelRequested():
                 self._replayed |= event.model.startswith(REPLAY)
@@ -332,6 +333,7 @@ class _Part:
         self._calls.setdefault(event.call_id, {"name": event.name}).update(facts)
 
     def recording(self) -> Recording:
+        """What there is of it."""
         ended = self._ended or ev.SessionEnded(reason="interrupted", text="the record ends in the middle of the work")
         return Recording(
             session=self._session,

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
-from datetime import UTC, datetime
+from typing import Any
 
 from harness_nb import __version__, loop, past
 from harness_nb import events as ev
@@ -33,8 +32,11 @@ from harness_nb.ports import Approver, Delta, Kernel, Model, ModelSettings, Play
 from harness_nb.pristine import Pristine, put_back_note
 from harness_nb.questions import Questions
 from harness_nb.record import Record, read_record
+from harness_nb.recordings import REPLAY, Chain, Recording
+from harness_nb.replay_ground import ReplayGround
+from harness_nb.replaying import Difference, Playing
 from harness_nb.settings import Settings
-from harness_nb.store import FOLDER, SessionStore, find_session
+from harness_nb.store import FOLDER, SessionStore, find_session, new_session_id
 from harness_nb.surroundings import gather
 from harness_nb.tools import SETUP_SOURCE
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
@@ -52,12 +54,13 @@ class Session:
         self,
         settings: Settings,
         approver: Approver,
-        model: Model,
+        model: Model | None,
         kernel: Kernel,
         store: SessionStore,
         session_id: str,
         events: list[ev.Event] | None = None,
         warnings: list[str] | None = None,
+        ground: ReplayGround | None = None,
     ) -> None:
         self.id = session_id
         self.workspace = settings.directory
@@ -66,9 +69,12 @@ class Session:
         self._approver = approver
         self._questions = kernel.answers = Questions(self._approver_in_force, time.monotonic)
         self._model = model
+        self._ground = ground
+        self._playing: Playing | None = None
         self._past = events or []
         self._warnings = warnings or []
         self._record = Record(store, session_id, self._past)
+        self._chain = Chain(self._past)
         self._conversation = Conversation(self._past)
         self._tools = Toolset(STANDARD_TOOLS, workspace=str(self.workspace))
         self._kernel = kernel
@@ -82,8 +88,24 @@ class Session:
 
     @property
     def model_name(self) -> str:
-        """The spec of the model in use."""
-        return self._model.name
+        """The spec of the model in use; ``replay:ID`` while no model has been needed."""
+        if self._model is not None:
+            return self._model.name
+        return f"{REPLAY}{self._ground.base}" if self._ground else ""
+
+    @property
+    def played_from(self) -> str:
+        """The session that all work of this one was played from; empty where a model has worked."""
+        return self._ground.base if self._ground else ""
+
+    @property
+    def differences(self) -> list[Difference]:
+        """How the last prompt that was played came out differently than recorded."""
+        return self._playing.differences if self._playing else []
+
+    def fingerprint_of(self, prompt: str, options: Mapping[str, Any]) -> str:
+        """The fingerprint that a prompt with these options would have if it came next."""
+        return self._chain.next(prompt, options)
 
     @property
     def usage(self) -> Usage:
@@ -109,16 +131,20 @@ class Session:
         *,
         model: Model | None = None,
         kernel: Kernel | None = None,
+        recording: Recording | None = None,
     ) -> Session:
         """A new session, or the one that ``settings.session`` names, read back from its record.
 
         ``spare`` may hold a kernel that was started ahead. ``model`` and ``kernel`` take the place of those that the
-        settings name; the session closes them.
+        settings name; the session closes them. For a ``recording`` that is to be played first, it is a session of its
+        own, and no model is needed.
 
         Raises:
             UsageError: if the model, the key, the kernel or the session is not there; nothing is left behind.
             SessionLockedError: if another process works on that session.
         """
+        if recording is not None:
+            return await cls._open_replay(settings, approver, spare, recording)
         model = model or _model_for(settings)
         kernel = kernel or ToolKernel(
             name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE, spare=spare
@@ -140,19 +166,44 @@ class Session:
             store.close()
             raise
 
-    async def use(self, settings: Settings, approver: Approver) -> None:
-        """Go on with other settings: another model, other limits or checks, from the next prompt on."""
-        if (settings.model, settings.base_url) != (self._settings.model, self._settings.base_url):
+    @classmethod
+    async def _open_replay(
+        cls, settings: Settings, approver: Approver, spare: Spare | None, recording: Recording
+    ) -> Session:
+        """A session in which a recording is played; the model is looked for when one is needed."""
+        ground = await asyncio.to_thread(ReplayGround.make, settings.directory, recording)
+        kernel = ToolKernel(
+            name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE, spare=spare
+        )
+        store = SessionStore(settings.directory, ground.session)
+        return cls(settings, approver, None, kernel, store, ground.session, ground=ground)
+
+    async def use(self, settings: Settings, approver: Approver, recording: Recording | None = None) -> None:
+        """Go on with other settings: another model, other limits or checks, from the next prompt on.
+
+        For a ``recording`` that is to be played next, no model is needed.
+
+        Raises:
+            UsageError: if the model or its key is not there; nothing has changed then.
+        """
+        changed = (settings.model, settings.base_url) != (self._settings.model, self._settings.base_url)
+        if recording is None and (changed or self._model is None):
             model = _model_for(settings)
-            await self._model.aclose()
+            if self._model is not None:
+                await self._model.aclose()
             self._model = model
         if (settings.check, settings.read_only) != (self._settings.check, self._settings.read_only):
             self._gate = None
         self._settings, self._approver = settings, approver
         self._questions.answers = self._approver_in_force
 
-    async def send(self, prompt: str) -> AsyncGenerator[ev.Event | Delta]:
+    async def send(
+        self, prompt: str, options: Mapping[str, Any] | None = None, recording: Recording | None = None
+    ) -> AsyncGenerator[ev.Event | Delta]:
         """Work on a prompt; yields what happens and ends with ``SessionEnded``.
+
+        ``options`` are those that were given with the prompt; they are part of its fingerprint. A ``recording`` is
+        played instead of asking a model; that is for sessions that were opened for one.
 
         When it is cancelled or closed early, the record is completed first: open calls get a result, ``ending`` says
         ``interrupted``.
@@ -160,7 +211,11 @@ class Session:
         Raises:
             StoreError: if the record cannot be written; the work stops there.
         """
-        async with aclosing(self._work_on(self._opening(words.CONTINUED, prompt), past.Spent())) as items:
+        if recording is None:
+            self._model, self._ground = self._model or _model_for(self._settings), None
+        self._playing = Playing(recording, self._approver_in_force) if recording else None
+        mark = self._chain.next(prompt, options or {})
+        async with aclosing(self._work_on(self._opening(words.CONTINUED, prompt, mark), past.Spent())) as items:
             async for item in items:
                 yield item
 
@@ -178,6 +233,7 @@ class Session:
         done = bool(closing) and isinstance(closing[-1], ev.SessionEnded)
         cut_off = past.work_is_open(self._past)
         spent = past.spent_on_last_prompt(self._past) if cut_off else past.Spent()
+        self._model, self._ground, self._playing = self._model or _model_for(self._settings), None, None
         if isinstance(self._model, Played):
             self._model.skip(past.replies_since_opened(self._past, self._model.name))
         opening = self._closing(closing) if done else self._opening(words.GOING_ON, None)
@@ -188,7 +244,8 @@ class Session:
     async def aclose(self) -> None:
         """End the kernel and let go of the files."""
         await self._kernel.aclose()
-        await self._model.aclose()
+        if self._model is not None:
+            await self._model.aclose()
         self._record.close()
 
     async def _work_on(
@@ -206,7 +263,8 @@ class Session:
                 return
             async with aclosing(loop.run(self._work(spent), self._conversation)) as items:
                 async for item in items:
-                    yield self._add(item) if isinstance(item, ev.EventBase) else item
+                    told = self._playing.follow(item) if self._playing else item
+                    yield self._add(told) if isinstance(told, ev.EventBase) else told
         except (asyncio.CancelledError, GeneratorExit):
             await self._close_record("interrupted", "stopped by the user", time.monotonic() - started)
             raise
@@ -221,8 +279,11 @@ class Session:
         for event in events:
             yield event
 
-    async def _opening(self, reason: str, prompt: str | None) -> AsyncGenerator[ev.Event]:
+    async def _opening(self, reason: str, prompt: str | None, mark: str = "") -> AsyncGenerator[ev.Event]:
         """What comes before the work: once a process the start of the session, or the word that it goes on."""
+        put_back: list[str] = []
+        if self._playing is not None and self._ground is not None:
+            put_back = await asyncio.to_thread(self._ground.put_files_back, self._playing.recording)
         if self._surroundings is None:
             await self._kernel.start()
             python, environment = self._kernel.python, self._kernel.environment
@@ -236,7 +297,9 @@ class Session:
             self._pristine = Pristine(self.workspace, self._read_only())
             self._gate = Gate(self.workspace, self._settings.check, self._pristine, self._kernel.environment)
         if prompt is not None:
-            yield ev.PromptAdded(prompt=prompt, options=self._settings.options)
+            yield ev.PromptAdded(prompt=prompt, options=self._settings.options, fingerprint=mark)
+        for text in put_back:
+            yield ev.Warned(text=text)
 
     async def _starting(self) -> AsyncGenerator[ev.Event]:
         """The first events of a session."""
@@ -245,11 +308,12 @@ class Session:
             session_id=self.id,
             format_version=FORMAT_VERSION,
             harness_version=__version__,
-            model=self._model.name,
+            model=self.model_name,
             workspace=str(self.workspace),
             kernel=self._kernel.name,
             options=self._settings.options,
             environment=self._surroundings.environment,
+            origin=self._ground.origin if self._ground else {},
         )
         yield ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE)
         yield ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1)
@@ -276,19 +340,21 @@ class Session:
 
     def _work(self, spent: past.Spent | None = None) -> Work:
         assert self._surroundings is not None and self._gate is not None
-        settings = self._settings
+        settings, playing = self._settings, self._playing
+        model = playing.model if playing else self._model
+        assert model is not None
         read_only = self._pristine.patterns
         told = replace(self._surroundings, checks=settings.check, read_only=read_only, limits=settings.limits)
         return Work(
             system=system_prompt(told),
-            model=self._model,
+            model=model,
             cells=self._cells,
             tools=self._tools,
             rules=(deny_outside_workspace, deny_read_only(read_only), ask_before_dangerous_commands),
-            approver=self._approver_in_force,
+            approver=playing.approver if playing and settings.policy != "deny" else self._approver_in_force,
             gate=self._gate.run,
             clock=time.monotonic,
-            limits=settings.limits,
+            limits=playing.limits if playing else settings.limits,
             settings=ModelSettings(
                 max_output_tokens=settings.max_output_tokens,
                 temperature=settings.temperature,
@@ -320,6 +386,9 @@ class Session:
     def _add(self, event: ev.Event) -> ev.Event:
         """Record an event; count what this prompt has taken."""
         stamped = self._record.add(event)
+        self._chain.apply(stamped)
+        if self._ground is not None:
+            self._ground.apply(stamped)
         if isinstance(stamped, ev.ModelReplied):
             self._turns_spent += 1
             self._spent = add_usage(self._spent, stamped.message.usage or Usage())
@@ -362,8 +431,3 @@ def _model_for(settings: Settings) -> Model:
         base_url=settings.base_url,
         environment=os.environ,
     )
-
-
-def new_session_id() -> str:
-    """A name that sorts by time and is its own."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

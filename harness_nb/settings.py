@@ -17,12 +17,19 @@ from pydantic import Field, ValidationError
 from harness_nb.errors import UsageError
 from harness_nb.types import Frozen, Limits
 
+THIS_CALL = frozenset({"directory", "session", "new", "fresh", "replay"})
+"""Fields that are about one call: which session, where, recorded work or new. They are not part of the record."""
+
 NotEmpty = Annotated[str, Field(min_length=1, pattern=r"\S")]
 ENVIRONMENT_PREFIX = "HARNESS_NB_"
 
 
 class Settings(Frozen):
-    """What a session works with. Minutes, US dollars, tokens; ``directory`` is the workspace, an existing folder."""
+    """What a session works with. Minutes, US dollars, tokens; ``directory`` is the workspace, an existing folder.
+
+    ``fresh`` passes over what is recorded, ``replay`` plays only what is recorded; with neither, recorded work is
+    played where there is some, and else the model is asked.
+    """
 
     directory: Path
     model: str | None = None
@@ -40,6 +47,8 @@ class Settings(Frozen):
     reasoning_effort: str | None = None
     session: NotEmpty | None = None
     new: bool = False
+    fresh: bool = False
+    replay: bool = False
 
     @property
     def limits(self) -> Limits:
@@ -57,7 +66,7 @@ class Settings(Frozen):
     def options(self) -> dict[str, Any]:
         """What differs from the defaults, for the record; neither the workspace nor which session."""
         values = self.model_dump(mode="json", exclude_defaults=True)
-        return {name: value for name, value in values.items() if name not in ("directory", "session", "new")}
+        return {name: value for name, value in values.items() if name not in THIS_CALL}
 
     @classmethod
     def load(
@@ -86,6 +95,10 @@ class Settings(Frozen):
             values |= table
         if values.get("new") and values.get("session"):
             raise UsageError("--new starts a session and --session continues one; give one of them.")
+        if given.get("fresh") and given.get("replay"):
+            raise UsageError("--fresh works anew and --replay plays only what is recorded; give one of them.")
+        if given.get("fresh") or given.get("replay"):
+            values |= {"fresh": bool(given.get("fresh")), "replay": bool(given.get("replay"))}
         return cls.model_validate({**values, "directory": workspace})
 
 
@@ -105,9 +118,7 @@ def _pyproject_tables(workspace: Path) -> list[tuple[str, dict[str, Any]]]:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """``HARNESS_NB_MODEL`` and its like, for the fields that hold one value."""
-    single = [
-        name for name in Settings.model_fields if name not in ("directory", "check", "read_only", "session", "new")
-    ]
+    single = [name for name in Settings.model_fields if name not in THIS_CALL | {"check", "read_only"}]
     variables = {name: environment.get(ENVIRONMENT_PREFIX + name.upper(), "") for name in single}
     return {name: value for name, value in variables.items() if value}
 

@@ -78,3 +78,14 @@ def test_every_option_is_a_setting(tmp_path: Path) -> None:
 
     names = {option.name for option in make_options()} - {"dir"}
     assert names <= set(Settings.model_fields)
+
+
+def test_fresh_and_replay_exclude_each_other_and_are_not_recorded(tmp_path: Path) -> None:
+    given = parse_options("--fresh --replay")
+    with pytest.raises(UsageError, match=r"--fresh works anew and --replay plays only"):
+        Settings.load(tmp_path, given, {})
+    settings = Settings.load(tmp_path, {"fresh": True, "max_turns": 3}, {"HARNESS_NB_REPLAY": "1"})
+    assert (settings.fresh, settings.replay, settings.options) == (True, False, {"max_turns": 3})
+    (tmp_path / "pyproject.toml").write_text("[tool.harness-nb]\nreplay = true\n")
+    assert Settings.load(tmp_path, {}, {}).replay
+    assert not Settings.load(tmp_path, {"fresh": True}, {}).replay

@@ -51,7 +51,7 @@ class ReplayModel:
         if not self.unplayed:
             raise ModelError(
                 f"{self.name}: the record is used up; all of its {len(self._replies)} replies have been played. "
-                "Go on with a model (--model)."
+                "Go on with a model (--model), or work anew (--fresh)."
             )
         reply = self._replies[self._played]
         self._played += 1

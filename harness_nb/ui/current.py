@@ -16,7 +16,9 @@ from harness_nb.ports import Approver
 from harness_nb.session import Session
 from harness_nb.settings import Settings
 
-PER_TASK = frozenset({"session", "new", "check", "max_turns", "max_cost", "max_minutes", "max_tokens"})
+PER_TASK = frozenset(
+    {"session", "new", "fresh", "replay", "check", "max_turns", "max_cost", "max_minutes", "max_tokens"}
+)
 """Options that hold for one task; the others hold until the session is left or they are given anew."""
 
 
