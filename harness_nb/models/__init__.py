@@ -1,23 +1,32 @@
 """Language models behind one port: a spec such as ``openai:gpt-6-luna`` in, a ``ports.Model`` out.
 
 The session calls ``resolve_model``. Importing this package loads no provider's library; each adapter is imported when
-its spec is resolved. ``anthropic`` and other providers add a module and a line here.
+its spec is resolved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness_nb.errors import MissingKeyError, UsageError
 from harness_nb.ports import Model
 
 OPENAI_URL = "https://api.openai.com/v1"
+ANTHROPIC_URL = "https://api.anthropic.com"
 DEFAULT_MODEL = "openai:gpt-6-luna"
+
+REMOTE = {
+    "openai": ("OPENAI", "http://localhost:11434/v1"),
+    "chat": ("OPENAI", "http://localhost:11434/v1"),
+    "anthropic": ("ANTHROPIC", "http://localhost:11434"),
+}
+"""The kinds of models behind HTTP: how their variables begin, and a base URL of a local server."""
 
 SPEC_FORMS = """\
   openai:NAME            OpenAI's Responses API (needs OPENAI_API_KEY, or a base URL)
   chat:NAME              Chat Completions at OPENAI_BASE_URL or --base-url: Ollama, vLLM, llama.cpp, LM Studio, …
+  anthropic:NAME         Anthropic's Messages API (needs ANTHROPIC_API_KEY and pip install 'harness-nb[anthropic]')
   scripted:FILE.json     replies from a file, no network
   replay:SESSION         the recorded replies of a session (its id, journal, notebook or folder), no network"""
 
@@ -49,16 +58,15 @@ def resolve_model(spec: str, *, directory: Path, base_url: str | None = None, en
     """The model that ``spec`` names. Nothing is sent yet; the caller closes the model with ``aclose``.
 
     ``directory`` is the workspace, where relative paths of scripts and records start. ``base_url`` comes before
-    ``OPENAI_BASE_URL`` of ``environment``; with either of them the key may be missing, as local servers need none.
+    ``OPENAI_BASE_URL`` (``ANTHROPIC_BASE_URL``) of ``environment``; with either of them the key may be missing, as
+    local servers need none.
 
     Raises:
-        UsageError: if the spec has no known form, or its script or record cannot be read.
+        UsageError: if the spec has no known form, its script or record cannot be read, or its library is missing.
         MissingKeyError: if the model needs a key and none is set.
     """
     kind, _, name = spec.strip().partition(":")
-    if kind == "anthropic":
-        raise UsageError(f"{spec}: anthropic: models come with a later version. A model is one of\n{SPEC_FORMS}")
-    if not name or kind not in ("openai", "chat", "scripted", "replay"):
+    if not name or kind not in (*REMOTE, "scripted", "replay"):
         raise UsageError(f"There is no model {spec!r}. A model is one of\n{SPEC_FORMS}")
     if kind == "scripted":
         from harness_nb.models.scripted import ScriptedModel, read_script
@@ -69,19 +77,45 @@ def resolve_model(spec: str, *, directory: Path, base_url: str | None = None, en
         from harness_nb.models.replay import ReplayModel, find_record, read_replies
 
         return ReplayModel(spec, read_replies(find_record(name, directory)))
-    url = (base_url or environment.get("OPENAI_BASE_URL", "")).strip()
-    key = environment.get("OPENAI_API_KEY", "").strip()
+    return _resolve_remote(spec, kind, name, base_url, environment)
+
+
+def _resolve_remote(spec: str, kind: str, name: str, base_url: str | None, environment: Mapping[str, str]) -> Model:
+    """A model behind HTTP, with its address and key."""
+    provider, example = REMOTE[kind]
+    url = (base_url or environment.get(f"{provider}_BASE_URL", "")).strip()
+    key = environment.get(f"{provider}_API_KEY", "").strip()
     if not key and not url:
         raise MissingKeyError(
-            f"{spec} needs OPENAI_API_KEY, or a base URL of a server that takes no key (OPENAI_BASE_URL or --base-url, "
-            f"for example http://localhost:11434/v1 for Ollama). {WITHOUT_KEY}"
+            f"{spec} needs {provider}_API_KEY, or a base URL of a server that takes no key ({provider}_BASE_URL or "
+            f"--base-url, for example {example} for Ollama). {WITHOUT_KEY}"
         )
     if url and not url.startswith(("http://", "https://")):
         raise UsageError(f"The base URL {url!r} must begin with http:// or https://.")
+    key = key or "none"
+    if kind == "anthropic":
+        return _load_anthropic(spec)(name, base_url=url or ANTHROPIC_URL, api_key=key)
     if kind == "openai":
-        from harness_nb.models.responses import ResponsesModel
+        from harness_nb.models.responses import responses_model
 
-        return ResponsesModel(name, base_url=url or OPENAI_URL, api_key=key or "none")
-    from harness_nb.models.chat import ChatModel
+        return responses_model(name, base_url=url or OPENAI_URL, api_key=key)
+    from harness_nb.models.chat import chat_model
 
-    return ChatModel(name, base_url=url or OPENAI_URL, api_key=key or "none")
+    return chat_model(name, base_url=url or OPENAI_URL, api_key=key)
+
+
+def _load_anthropic(spec: str) -> Callable[..., Model]:
+    """What makes such a model; its library is an extra.
+
+    Raises:
+        UsageError: if the library is not installed.
+    """
+    try:
+        from harness_nb.models.anthropic_model import anthropic_model
+    except ModuleNotFoundError as error:
+        if error.name != "anthropic":
+            raise
+        raise UsageError(
+            f"{spec} needs the library `anthropic`, which is not installed: pip install 'harness-nb[anthropic]'"
+        ) from error
+    return anthropic_model

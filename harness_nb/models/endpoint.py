@@ -1,7 +1,7 @@
-"""Where requests go: one ``openai.AsyncOpenAI`` client, and the stream of JSON events that a request gives.
+"""Where requests go: the stream of JSON events that a request to one server gives.
 
-Used by the adapters ``responses`` and ``chat``. Beside them this is the only module that imports ``openai``; it knows
-HTTP, failures and quirks, and nothing of messages. It makes single attempts: the client's own retries are off.
+Used by ``remote`` for all providers. The HTTP client of a provider comes in from outside (``openai_client``,
+``anthropic_client``); this module knows HTTP, failures and quirks, and nothing of messages. It makes single attempts.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpx2
-import openai
 
 from harness_nb.errors import ModelError, TransientModelError
 from harness_nb.models.calls import mend
@@ -26,6 +25,7 @@ READ_TIMEOUT = 600.0
 """Seconds without a single byte after which an answer counts as lost. Local servers load a model before the first."""
 
 CONNECT_TIMEOUT = 10.0
+"""Seconds."""
 
 DONE: JsonObject = {"done": True}
 """Stands for ``data: [DONE]`` among the events of a stream; compare with ``is``."""
@@ -33,20 +33,40 @@ DONE: JsonObject = {"done": True}
 _LEARNABLE = frozenset({400, 404, 415, 422, 501})
 
 
-class Endpoint:
-    """A server that speaks OpenAI's protocol. ``quirks`` says how; they change when the server rejects something."""
+class Client(Protocol):
+    """The HTTP client of one provider's library, with its own retries off. ``Endpoint`` owns and closes it."""
 
-    def __init__(self, base_url: str, api_key: str, quirks: Quirks, *, timeout: float = READ_TIMEOUT) -> None:
+    async def post(self, path: str, body: JsonObject) -> httpx2.Response:
+        """The open response to one request, of whatever status; that of a failure has been read.
+
+        Raises:
+            TimeoutError: if nothing came in time.
+            ConnectionError: if there is no connection; the text says why.
+            ModelError: if the library cannot make such a request.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class Endpoint:
+    """A server that answers in JSON. ``quirks`` says how; they change when the server rejects something.
+
+    ``api_key`` is kept out of what is passed on of the server's words, ``key_name`` is the environment variable that
+    holds it, and ``timeout`` is the client's, in seconds, for what is said of it.
+    """
+
+    def __init__(
+        self, client: Client, base_url: str, quirks: Quirks, *, api_key: str, key_name: str, timeout: float
+    ) -> None:
         self.base_url = base_url
         self.quirks = quirks
+        self._client = client
         self._api_key = api_key
+        self._key_name = key_name
         self._timeout = timeout
-        self._client = openai.AsyncOpenAI(
-            api_key=api_key,
-            base_url=base_url,
-            max_retries=0,
-            timeout=openai.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT)),
-        )
 
     @property
     def host(self) -> str:
@@ -55,7 +75,7 @@ class Endpoint:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._client.aclose()
 
     async def events(self, path: str, build: Callable[[Quirks], JsonObject]) -> AsyncGenerator[JsonObject]:
         """Send ``build(quirks)`` to ``path`` and yield the JSON objects of the answer, then ``DONE`` if it says so.
@@ -79,19 +99,19 @@ class Endpoint:
         used: set[int] = set()
         body = build(self.quirks)
         while True:
-            try:
-                return await self._post(path, body)
-            except openai.APIStatusError as error:
-                changed = self._adapt(error, body, build, used)
-                if changed is None:
-                    raise
-                body = changed
+            response = await self._post(path, body)
+            if response.is_success:
+                return response
+            changed = self._adapt(response, body, build, used)
+            if changed is None:
+                raise self._status_error(response)
+            body = changed
 
     def _adapt(
-        self, error: openai.APIStatusError, body: JsonObject, build: Callable[[Quirks], JsonObject], used: set[int]
+        self, response: httpx2.Response, body: JsonObject, build: Callable[[Quirks], JsonObject], used: set[int]
     ) -> JsonObject | None:
         """Another body in place of the rejected one, and the quirks for it; ``None`` if nothing can be left out."""
-        while error.status_code in _LEARNABLE and (learnt := learn(self.quirks, error.response.text, used)):
+        while response.status_code in _LEARNABLE and (learnt := learn(self.quirks, response.text, used)):
             quirks, number = learnt
             used.add(number)
             changed = build(quirks)
@@ -102,15 +122,9 @@ class Endpoint:
 
     async def _post(self, path: str, body: JsonObject) -> httpx2.Response:
         try:
-            return await self._send(path, body)
+            return await self._client.post(path, body)
         except UnicodeEncodeError:  # a lone surrogate in somebody's text
-            return await self._send(path, mend(body))
-
-    async def _send(self, path: str, body: JsonObject) -> httpx2.Response:
-        stream = await self._client.post(
-            path, cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[Any]
-        )
-        return stream.response
+            return await self._client.post(path, mend(body))
 
     async def _read(self, response: httpx2.Response) -> AsyncGenerator[JsonObject]:
         """The events of a body; its first byte says whether it is a stream, one JSON object or a web page."""
@@ -166,31 +180,29 @@ class Endpoint:
         """Everything that the client and its HTTP library raise, as typed errors."""
         try:
             yield
-        except openai.APIStatusError as error:
-            raise self._status_error(error) from error
-        except (openai.APITimeoutError, httpx2.TimeoutException) as error:
+        except (TimeoutError, httpx2.TimeoutException) as error:
             raise TransientModelError(f"{self.host} sent nothing for {self._timeout:.0f} s.") from error
-        except (openai.APIConnectionError, httpx2.HTTPError) as error:
-            cause = str(error.__cause__ or error).strip() or type(error.__cause__ or error).__name__
+        except (ConnectionError, httpx2.HTTPError) as error:
+            cause = str(error).strip() or type(error).__name__
             raise TransientModelError(f"The connection to {self.host} failed: {cause}.") from error
-        except (openai.OpenAIError, httpx2.InvalidURL) as error:
+        except httpx2.InvalidURL as error:
             raise ModelError(f"The request to {self.host} could not be made: {error}") from error
 
-    def _status_error(self, error: openai.APIStatusError) -> ModelError:
-        headers = error.response.headers
-        said = headers.get("x-should-retry")
-        complaint = read_error_body(self._without_key(error.response.text))
+    def _status_error(self, response: httpx2.Response) -> ModelError:
+        said = response.headers.get("x-should-retry")
         return model_error(
             self.host,
-            complaint,
-            status=error.status_code,
-            retry_after=read_retry_after(headers),
+            read_error_body(self._without_key(response.text)),
+            status=response.status_code,
+            retry_after=read_retry_after(response.headers),
             should_retry=said == "true" if said in ("true", "false") else None,
+            key_name=self._key_name,
         )
 
     def failure(self, event: JsonObject) -> ModelError:
         """The typed error for a failure that is told in the middle of a stream."""
-        return model_error(self.host, read_complaint(json.loads(self._without_key(json.dumps(event)))))
+        complaint = read_complaint(json.loads(self._without_key(json.dumps(event))))
+        return model_error(self.host, complaint, key_name=self._key_name)
 
     def _without_key(self, text: str) -> str:
         """``text`` without the API key, which some servers repeat in their complaints."""

@@ -3,9 +3,10 @@
 One classification for HTTP statuses, for error events in the middle of a stream and for the errors of a script. All
 adapters use it; it is pure and must not import a provider's library.
 
-Codes and texts are those of the OpenAI API reference ("Error codes", ``ResponseError``) and of the servers that speak
-its protocol: Azure, llama.cpp (``exceed_context_size_error``), vLLM ("maximum context length"), LM Studio ("greater
-than the context length"), Anthropic's and Google's compatible endpoints, OpenRouter (numeric codes).
+Codes and texts are those of the OpenAI API reference ("Error codes", ``ResponseError``), of Anthropic's ("Errors", and
+the error types of its library) and of the servers that speak these protocols: Azure, llama.cpp
+(``exceed_context_size_error``), vLLM ("maximum context length"), LM Studio ("greater than the context length"),
+Google's compatible endpoint, OpenRouter (numeric codes).
 """
 
 from __future__ import annotations
@@ -31,8 +32,20 @@ MESSAGE_LIMIT = 600
 """Characters of a provider's own words that are passed on."""
 
 QUOTA_CODES = frozenset(
-    {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "credit_balance_too_low"}
+    {
+        "insufficient_quota",
+        "billing_error",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "contract_spend_limit_reached",
+        "credit_balance_too_low",
+        "enforced_spend_limit_reached",
+        "linked_organization_billing_unavailable",
+        "linked_organization_spend_limit_reached",
+        "organization_on_hold",
+    }
 )
+QUOTA_TEXT = re.compile(r"credit balance is too low|specified API usage limits", re.IGNORECASE)
 KEY_CODES = frozenset({"invalid_api_key", "authentication_error", "permission_error", "account_deactivated"})
 OVERFLOW_CODES = frozenset(
     {"context_length_exceeded", "exceed_context_size_error", "request_too_large", "model_max_prompt_tokens_exceeded"}
@@ -53,13 +66,13 @@ TRANSIENT_STATUSES = frozenset({408, 409, 425, 429})
 TRANSIENT_CODES = frozenset(
     {"rate_limit_exceeded", "rate_limit_error", "server_error", "overloaded_error", "slow_down", "vector_store_timeout"}
 )
-LASTING_CODES = re.compile(r"^(invalid|unsupported|unknown_parameter|missing|image|data_residency|model_not_found)")
+LASTING_CODES = re.compile(r"^(invalid|unsupported|unknown_parameter|missing|image|data_residency|(model_)?not_found)")
 """Codes that say, without a status, that the same request would fail again."""
 
 OVERFLOW_TEXT = re.compile(
     r"maximum context length|context length exceeded|greater than the context length|available context size"
     r"|exceeds? the (model's )?context|context window|prompt is too long|input token count|request too large"
-    r"|reduce the length of the (messages|prompt|input)",
+    r"|reduce the length of the (messages|prompt|input)|exceed context limit",
     re.IGNORECASE,
 )
 WAIT_TEXT = re.compile(r"try again in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b", re.IGNORECASE)
@@ -78,8 +91,9 @@ class Complaint:
 def read_complaint(value: object) -> Complaint:
     """The complaint in a decoded error body or event, in the shapes that providers use.
 
-    ``{"error": {"message", "code", "type"}}``, ``{"error": "text"}``, ``{"message", "code"}``, ``{"detail": …}``, a
-    list of such objects, or plain text. A numeric code is taken for an HTTP status.
+    ``{"error": {"message", "code", "type"}}``, Anthropic's with ``details.error_code``, ``{"error": "text"}``,
+    ``{"message", "code"}``, ``{"detail": …}``, a list of such objects, or plain text. A numeric code is taken for an
+    HTTP status.
     """
     if isinstance(value, list) and value:
         return read_complaint(value[0])
@@ -91,7 +105,10 @@ def read_complaint(value: object) -> Complaint:
     text = inner if isinstance(inner, str) else value.get("message") or value.get("detail") or ""
     if not isinstance(text, str):
         text = json.dumps(text, ensure_ascii=False)
+    details = value.get("details")
     code, kind = value.get("code"), value.get("type")
+    if code is None and isinstance(details, Mapping):
+        code = details.get("error_code")
     numeric = isinstance(code, int) or (isinstance(code, str) and code.isdigit())
     return Complaint(
         message=_plain(text),
@@ -131,15 +148,18 @@ def model_error(
     status: int | None = None,
     retry_after: float | None = None,
     should_retry: bool | None = None,
+    key_name: str = "OPENAI_API_KEY",
 ) -> ModelError:
     """The typed error for a complaint of the server at ``where``.
 
     ``status`` is the HTTP status where there is one, ``retry_after`` is in seconds, ``should_retry`` is the server's
-    own word on it (header ``x-should-retry``).
+    own word on it (header ``x-should-retry``), ``key_name`` the environment variable that holds the key.
     """
     status = status or complaint.status
     codes = {name.lower() for name in (complaint.code, complaint.kind) if name}
     kind, advice = _classify(status, codes, complaint.message, should_retry)
+    if kind is AuthenticationError:
+        advice = f"Check the API key and what it may use ({key_name})."
     label = " ".join(part for part in (str(status or ""), f"({complaint.code})" if complaint.code else "") if part)
     text = f"{where} answered with an error {label}".rstrip()
     text += f": {complaint.message.rstrip('. ')}." if complaint.message else "."
@@ -153,17 +173,19 @@ def _classify(
     status: int | None, codes: set[str], message: str, should_retry: bool | None
 ) -> tuple[type[ModelError], str]:
     """The class of a failure, and a word on the way out."""
-    if codes & QUOTA_CODES or status == 402:
+    if codes & QUOTA_CODES or status == 402 or QUOTA_TEXT.search(message):
         return QuotaError, "The account has no credit or quota left; add some, then go on with this session."
     if status in (401, 403) or codes & KEY_CODES:
-        return AuthenticationError, "Check the API key and what it may use (OPENAI_API_KEY)."
+        return AuthenticationError, ""
     if codes & OVERFLOW_CODES or status == 413 or OVERFLOW_TEXT.search(message):
         return ContextOverflowError, ""
     if codes & REFUSAL_CODES:
         return RefusalError, ""
     if status == 404:
-        advice = "Check the model's name and the base URL; a server without the Responses API needs chat:NAME."
-        return ModelError, advice
+        return (
+            ModelError,
+            "Check the model's name and the base URL; a server without this API may have chat:NAME.",
+        )
     if should_retry is not None:
         return (TransientModelError if should_retry else ModelError), ""
     if codes & TRANSIENT_CODES:

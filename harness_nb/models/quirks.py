@@ -20,7 +20,8 @@ class Quirks:
 
     ``echo_reasoning``: earlier reasoning must come back in later requests (Chat Completions). ``provider_items``: a
     reply's own items go back as they came (Responses). ``images``: pictures may be sent. ``strict``: tools carry
-    ``strict: false`` (Responses).
+    ``strict: false`` (Responses). Anthropic's API: ``cache_marks`` are set, ``adaptive_thinking`` is how an effort is
+    asked for, and ``max_output_tokens`` is what is sent where the user has set no limit, for the API needs one.
     """
 
     stream: bool = True
@@ -33,9 +34,13 @@ class Quirks:
     reasoning_summary: bool = True
     provider_items: bool = True
     strict: bool = True
+    cache_marks: bool = True
+    adaptive_thinking: bool = True
+    max_output_tokens: int = 32_000
 
 
 RESPONSES = Quirks()
+ANTHROPIC = Quirks()
 CHAT = Quirks(cache_key=False)
 
 KNOWN_CHAT_HOSTS: dict[str, Quirks] = {
@@ -49,7 +54,7 @@ KNOWN_CHAT_HOSTS: dict[str, Quirks] = {
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A complaint whose text ``says`` this teaches ``change``."""
+    """A complaint whose text ``says`` this teaches ``change``; named groups are numbers that it teaches too."""
 
     says: re.Pattern[str]
     change: dict[str, Any] = field(default_factory=dict)
@@ -66,6 +71,9 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(r"reasoning\.summary|reasoning summar|generate_summary", reasoning_summary=False),
     _lesson(r"prompt_cache_key", cache_key=False),
     _lesson(r"stream_options|include_usage", usage_in_stream=False),
+    _lesson(r"cache_control", cache_marks=False),
+    _lesson(r"\badaptive\b|output_config|\beffort\b", adaptive_thinking=False),
+    _lesson(r"max_tokens: \d+ > (?P<max_output_tokens>\d+)"),
     _lesson(r"max_completion_tokens", max_tokens_name="max_completion_tokens"),
     _lesson(r"max_completion_tokens", max_tokens_name="max_tokens"),
     _lesson(r"reasoning_content", echo_reasoning=True),
@@ -91,9 +99,11 @@ def learn(quirks: Quirks, complaint: str, used: Set[int]) -> tuple[Quirks, int] 
     of two spellings is not asked for ever.
     """
     for number, lesson in enumerate(LESSONS):
-        if number in used or not lesson.says.search(complaint):
+        found = None if number in used else lesson.says.search(complaint)
+        if not found:
             continue
-        changed = replace(quirks, **lesson.change)
+        taught = lesson.change | {name: int(digits) for name, digits in found.groupdict().items()}
+        changed = replace(quirks, **taught)
         if changed != quirks:
             return changed, number
     return None

@@ -1,6 +1,6 @@
 """``openai:NAME``, the Responses API, streamed.
 
-``resolve_model`` makes it; the loop calls ``stream``. Nothing is stored at the provider (``store`` is false), so the
+``resolve_model`` makes it. Nothing is stored at the provider (``store`` is false), so the
 whole conversation goes with each request, and a reply's own items (reasoning with its encrypted content, phase) come
 back to the provider exactly as they came. Must not import IPython, a kernel or the session.
 """
@@ -8,66 +8,23 @@ back to the provider exactly as they came. Must not import IPython, a kernel or 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 
 from harness_nb.errors import ModelError, RefusalError, TransientModelError
 from harness_nb.models.calls import read_call, with_unique_ids
-from harness_nb.models.endpoint import DONE, READ_TIMEOUT, Endpoint
-from harness_nb.models.pricing import find_provider, read_figure, with_cost
+from harness_nb.models.endpoint import DONE, READ_TIMEOUT
+from harness_nb.models.openai_client import openai_endpoint
+from harness_nb.models.pricing import read_figure
 from harness_nb.models.quirks import RESPONSES
+from harness_nb.models.remote import Api, RemoteModel
 from harness_nb.models.response_items import PROVIDER, write_request
-from harness_nb.models.retry import Sleep, stream_with_retries
-from harness_nb.ports import Delta, ModelSettings, ReasoningDelta, TextDelta
-from harness_nb.types import JsonObject, Message, TextPart, ToolSpec, Usage
+from harness_nb.models.retry import Sleep
+from harness_nb.ports import Delta, ReasoningDelta, TextDelta
+from harness_nb.types import JsonObject, Message, TextPart, Usage
 
 _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
 _BETWEEN = "\n\n"
 """Stands between the texts of two message items, and between two parts of a reasoning summary."""
-
-
-class ResponsesModel:
-    """A model behind ``POST /responses``. ``name`` is the spec, ``model`` the name that the server knows."""
-
-    def __init__(
-        self, model: str, *, base_url: str, api_key: str, timeout: float = READ_TIMEOUT, sleep: Sleep = asyncio.sleep
-    ) -> None:
-        self.name = f"openai:{model}"
-        self._model = model
-        self._endpoint = Endpoint(base_url, api_key, RESPONSES, timeout=timeout)
-        self._provider = find_provider(base_url)
-        self._sleep = sleep
-        self.accepts_images = True
-
-    def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
-    ) -> AsyncGenerator[Delta | Message]:
-        """See ``ports.Model``."""
-        return stream_with_retries(partial(self._attempt, messages, tools, settings), self._sleep)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._endpoint.aclose()
-
-    async def _attempt(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
-    ) -> AsyncGenerator[Delta | Message]:
-        """One request."""
-        reply = ResponseReply(self._endpoint.host, self._endpoint.failure)
-        build = partial(write_request, self._model, messages, tools, settings)
-        async with aclosing(self._endpoint.events("/responses", build)) as events:
-            async for event in events:
-                for delta in reply.feed(event):
-                    yield delta
-                if reply.ended:  # not every server closes the connection then
-                    break
-        message = reply.message(messages)
-        if message.text and not reply.streamed:
-            yield TextDelta(message.text)
-        self.accepts_images = self._endpoint.quirks.images  # false once the server has rejected a picture
-        usage = with_cost(message.usage or Usage(), self._provider, message.model, self._model)
-        yield message.model_copy(update={"usage": usage, "model": message.model or self._model})
 
 
 class ResponseReply:
@@ -216,3 +173,14 @@ def _read_usage(usage: JsonObject | None) -> Usage:
         cache_write_tokens=read_figure(inputs.get("cache_write_tokens")),
         reasoning_tokens=read_figure(outputs.get("reasoning_tokens")),
     )
+
+
+API = Api("/responses", write_request, ResponseReply)
+
+
+def responses_model(
+    model: str, *, base_url: str, api_key: str, timeout: float = READ_TIMEOUT, sleep: Sleep = asyncio.sleep
+) -> RemoteModel:
+    """The model that the server at ``base_url`` knows as ``model``. ``timeout`` is in seconds without a byte."""
+    endpoint = openai_endpoint(base_url, api_key, RESPONSES, timeout=timeout)
+    return RemoteModel(f"openai:{model}", model, API, endpoint, sleep=sleep)

@@ -9,17 +9,26 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from canned_server import CannedServer
+from canned_server import Answer, CannedServer
 from stand_ins import PROMPT, TOOLS, Naps
-from wire import chat_answer, responses_answer
+from wire import anthropic_answer, chat_answer, responses_answer
 
 from harness_nb.events import ModelReplied
-from harness_nb.models.chat import ChatModel
+from harness_nb.models.anthropic_model import anthropic_model
+from harness_nb.models.chat import chat_model
+from harness_nb.models.remote import RemoteModel
 from harness_nb.models.replay import ReplayModel, read_replies
-from harness_nb.models.responses import ResponsesModel
+from harness_nb.models.responses import responses_model
 from harness_nb.models.scripted import ScriptedModel, read_script
 from harness_nb.ports import Delta, Model, ModelSettings
 from harness_nb.types import Message, ToolSpec
+
+ANSWERS: dict[str, Callable[[dict[str, Any]], Answer]] = {
+    "responses": responses_answer,
+    "chat": chat_answer,
+    "anthropic": anthropic_answer,
+}
+"""The adapters behind HTTP: how a scripted reply looks on their wire."""
 
 
 @pytest.fixture
@@ -36,15 +45,22 @@ async def server() -> AsyncIterator[CannedServer]:
 
 
 @pytest_asyncio.fixture
-async def responses(server: CannedServer, naps: Naps) -> AsyncIterator[ResponsesModel]:
-    model = ResponsesModel("gpt-6-luna", base_url=server.url, api_key="sk-test-0123456789", timeout=20, sleep=naps)
+async def responses(server: CannedServer, naps: Naps) -> AsyncIterator[RemoteModel]:
+    model = responses_model("gpt-6-luna", base_url=server.url, api_key="sk-test-0123456789", timeout=20, sleep=naps)
     yield model
     await model.aclose()
 
 
 @pytest_asyncio.fixture
-async def chat(server: CannedServer, naps: Naps) -> AsyncIterator[ChatModel]:
-    model = ChatModel("local-model", base_url=server.url, api_key="none", timeout=20, sleep=naps)
+async def chat(server: CannedServer, naps: Naps) -> AsyncIterator[RemoteModel]:
+    model = chat_model("local-model", base_url=server.url, api_key="none", timeout=20, sleep=naps)
+    yield model
+    await model.aclose()
+
+
+@pytest_asyncio.fixture
+async def anthropic(server: CannedServer, naps: Naps) -> AsyncIterator[RemoteModel]:
+    model = anthropic_model("claude-sonnet-5-5", base_url=server.url, api_key="sk-ant-0123", timeout=20, sleep=naps)
     yield model
     await model.aclose()
 
@@ -90,16 +106,16 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path, naps: Naps) -> Callabl
 
     def over_http(replies: list[dict[str, Any]], kind: str) -> Model:
         server = request.getfixturevalue("server")
-        server.add(*map(responses_answer if kind == "responses" else chat_answer, replies))
+        server.add(*map(ANSWERS[kind], replies))
         model: Model = request.getfixturevalue(kind)
         return model
 
     def make(kind: str, replies: list[dict[str, Any]]) -> Model:
-        if kind in ("responses", "chat"):
+        if kind in ANSWERS:
             return over_http(replies, kind)
         return scripted(replies) if kind == "scripted" else replay(replies)
 
     # Asked for here, since a test that is already running in the event loop cannot set up fixtures that need it.
-    if (kind := request.node.callspec.params["kind"]) in ("responses", "chat"):
+    if (kind := request.node.callspec.params["kind"]) in ANSWERS:
         request.getfixturevalue(kind)
     return make

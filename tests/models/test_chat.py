@@ -12,7 +12,7 @@ from stand_ins import PICTURE, PROMPT, TOOLS, Naps
 from wire import chat_chunk
 
 from harness_nb.errors import ModelError, RefusalError, TransientModelError
-from harness_nb.models.chat import ChatModel
+from harness_nb.models.remote import RemoteModel
 from harness_nb.ports import ModelSettings, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import Message, TextPart, ToolCall, text_content
 
@@ -35,7 +35,7 @@ def piece(arguments: Any = "", name: str | None = None, **more: Any) -> dict[str
     return {"function": function, **more}
 
 
-async def test_the_request_says_what_it_must(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_the_request_says_what_it_must(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(good())
     settings = ModelSettings(max_output_tokens=500, temperature=0.0, reasoning_effort="low", cache_key="session-7")
     await ask(chat, settings=settings)
@@ -66,7 +66,7 @@ async def test_the_request_says_what_it_must(chat: ChatModel, server: CannedServ
     }
 
 
-async def test_pictures_follow_behind_the_last_result(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_pictures_follow_behind_the_last_result(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(good())
     calls = (ToolCall(call_id="c1", name="bash"), ToolCall(call_id="c2", name="bash", malformed="{oops"))
     reply = Message(role="assistant", tool_calls=calls)
@@ -86,7 +86,7 @@ async def test_pictures_follow_behind_the_last_result(chat: ChatModel, server: C
     assert sent[6]["content"] == "Count to three."
 
 
-async def test_pictures_at_the_very_end_are_sent_too(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_pictures_at_the_very_end_are_sent_too(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(good())
     await ask(chat, (*PROMPT, Message(role="tool", call_id="c1", content=(PICTURE,))))
     assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user", "tool", "user"]
@@ -109,7 +109,7 @@ PIECEMEAL = {
 
 
 @pytest.mark.parametrize("name", PIECEMEAL)
-async def test_one_call_is_put_together(name: str, chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_one_call_is_put_together(name: str, chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(calling(*PIECEMEAL[name]))
     _, message = await ask(chat)
     (call,) = message.tool_calls
@@ -138,7 +138,7 @@ PARALLEL = {
 
 
 @pytest.mark.parametrize("name", PARALLEL)
-async def test_two_calls_are_kept_apart(name: str, chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_two_calls_are_kept_apart(name: str, chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(calling(*PARALLEL[name]))
     _, message = await ask(chat)
     assert [(call.name, call.arguments) for call in message.tool_calls] == [
@@ -148,21 +148,21 @@ async def test_two_calls_are_kept_apart(name: str, chat: ChatModel, server: Cann
     assert len({call.call_id for call in message.tool_calls}) == 2
 
 
-async def test_the_same_tool_twice_without_index_and_id(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_the_same_tool_twice_without_index_and_id(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(calling(piece(LS, "bash"), piece('{"command": "pwd"}', "bash")))
     _, message = await ask(chat)
     assert [call.arguments["command"] for call in message.tool_calls] == ["ls", "pwd"]
     assert [call.call_id for call in message.tool_calls] == ["call_2_0", "call_2_1"]
 
 
-async def test_made_up_ids_do_not_meet_earlier_ones(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_made_up_ids_do_not_meet_earlier_ones(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(calling(piece(LS, "bash")))
     earlier = Message(role="assistant", tool_calls=(ToolCall(call_id="call_3_0", name="bash"),))
     _, message = await ask(chat, (*PROMPT, earlier))
     assert message.tool_calls[0].call_id == "call_4_0"
 
 
-async def test_a_server_that_ignores_stream_is_understood(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_a_server_that_ignores_stream_is_understood(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     reply = {
         "role": "assistant",
         "content": "All at once.",
@@ -179,7 +179,7 @@ async def test_a_server_that_ignores_stream_is_understood(chat: ChatModel, serve
     assert message.model == "served-name"
 
 
-async def test_odd_chunks_do_no_harm(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_odd_chunks_do_no_harm(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     chunks = [
         {"choices": None, "prompt_filter_results": []},
         {"choices": []},
@@ -195,13 +195,13 @@ async def test_odd_chunks_do_no_harm(chat: ChatModel, server: CannedServer, ask:
     assert message.usage.input_tokens is None
 
 
-async def test_done_without_a_reason_is_an_end(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_done_without_a_reason_is_an_end(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(Answer(sse(chat_chunk({"content": "Fine."}), done=True)))
     _, message = await ask(chat)
     assert (message.text, message.finish_reason) == ("Fine.", "stop")
 
 
-async def test_a_reason_without_done_is_an_end(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_a_reason_without_done_is_an_end(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(Answer(sse(chat_chunk({"content": "Fine."}), chat_chunk({}, "stop"))))
     _, message = await ask(chat)
     assert (message.text, message.finish_reason) == ("Fine.", "stop")
@@ -221,7 +221,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 async def test_a_broken_stream_is_made_again_and_never_half_an_answer(
-    name: str, chat: ChatModel, server: CannedServer, ask: Ask, naps: Naps
+    name: str, chat: RemoteModel, server: CannedServer, ask: Ask, naps: Naps
 ) -> None:
     server.add(BROKEN[name], good("Whole."))
     deltas, message = await ask(chat)
@@ -229,13 +229,13 @@ async def test_a_broken_stream_is_made_again_and_never_half_an_answer(
     assert sum(isinstance(delta, Withdrawn) for delta in deltas) == len(naps.seconds) == 1
 
 
-async def test_a_stream_that_stays_cut_ends_in_a_typed_error(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_a_stream_that_stays_cut_ends_in_a_typed_error(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(*[BROKEN["cut"]] * 5)
     with pytest.raises(TransientModelError, match=r"before the answer was complete.*5 attempts"):
         await ask(chat)
 
 
-async def test_a_web_page_points_to_the_base_url(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_a_web_page_points_to_the_base_url(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(Answer([b"\n<html><title>Ollama</title></html>"], headers={"content-type": "text/html"}))
     with pytest.raises(ModelError, match=r"'Ollama'.*base URL"):
         await ask(chat)
@@ -250,7 +250,7 @@ async def test_a_web_page_points_to_the_base_url(chat: ChatModel, server: Canned
     ids=["refusal", "filter"],
 )
 async def test_a_refusal_is_an_error_and_not_a_text(
-    answer: Answer, chat: ChatModel, server: CannedServer, ask: Ask
+    answer: Answer, chat: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(answer)
     with pytest.raises(RefusalError, match=r"I will not\.|content filter"):
@@ -267,7 +267,7 @@ async def test_a_refusal_is_an_error_and_not_a_text(
     ],
 )
 async def test_overflow_is_known_in_the_words_of_local_servers(
-    message: str, kind: str | None, chat: ChatModel, server: CannedServer, ask: Ask
+    message: str, kind: str | None, chat: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     from harness_nb.errors import ContextOverflowError
 
@@ -278,7 +278,7 @@ async def test_overflow_is_known_in_the_words_of_local_servers(
 
 
 async def test_usage_in_the_stream_is_given_up_where_it_is_rejected(
-    chat: ChatModel, server: CannedServer, ask: Ask
+    chat: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(error_answer(422, "extra_forbidden: body.stream_options"), good(), good())
     _, message = await ask(chat)
@@ -288,7 +288,7 @@ async def test_usage_in_the_stream_is_given_up_where_it_is_rejected(
 
 
 async def test_the_name_of_the_output_limit_is_learnt_and_the_limit_kept(
-    chat: ChatModel, server: CannedServer, ask: Ask
+    chat: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     complaint = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
     server.add(error_answer(400, complaint), good())
@@ -298,7 +298,7 @@ async def test_the_name_of_the_output_limit_is_learnt_and_the_limit_kept(
 
 
 async def test_a_server_that_takes_neither_name_is_not_asked_for_ever(
-    chat: ChatModel, server: CannedServer, ask: Ask
+    chat: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(*[error_answer(400, "no max_tokens, no max_completion_tokens")] * 9)
     with pytest.raises(ModelError, match="no max_tokens"):
@@ -306,7 +306,7 @@ async def test_a_server_that_takes_neither_name_is_not_asked_for_ever(
     assert len(server.requests) <= 3
 
 
-async def test_a_server_that_cannot_stream_is_asked_without(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_a_server_that_cannot_stream_is_asked_without(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     whole = {"choices": [{"message": {"content": "Whole."}, "finish_reason": "stop"}]}
     server.add(error_answer(400, "tools with stream=true are not supported"), json_answer(whole))
     _, message = await ask(chat)
@@ -314,7 +314,7 @@ async def test_a_server_that_cannot_stream_is_asked_without(chat: ChatModel, ser
     assert [body["stream"] for body in server.bodies] == [True, False]
 
 
-async def test_temperature_is_never_dropped_silently(chat: ChatModel, server: CannedServer, ask: Ask) -> None:
+async def test_temperature_is_never_dropped_silently(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(error_answer(400, "Unsupported value: 'temperature' does not support 0.3 with this model."))
     with pytest.raises(ModelError, match="temperature"):
         await ask(chat, settings=ModelSettings(temperature=0.3))
@@ -323,7 +323,7 @@ async def test_temperature_is_never_dropped_silently(chat: ChatModel, server: Ca
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 async def test_reasoning_is_shown_and_goes_back_only_where_it_is_asked_for(
-    field: str, chat: ChatModel, server: CannedServer, ask: Ask
+    field: str, chat: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     chunks = [chat_chunk({field: "Hm, "}), chat_chunk({field: "so."}), chat_chunk({"content": "Yes."}, "stop")]
     complaint = "The `reasoning_content` in the thinking mode must be passed back to the API."

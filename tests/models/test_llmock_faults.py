@@ -12,18 +12,21 @@ import pytest
 from stand_ins import PROMPT, TOOLS, Naps
 
 from harness_nb.errors import ContextOverflowError, ModelError, TransientModelError
-from harness_nb.models.chat import ChatModel
-from harness_nb.models.responses import ResponsesModel
+from harness_nb.models.anthropic_model import anthropic_model
+from harness_nb.models.chat import chat_model
+from harness_nb.models.responses import responses_model
 from harness_nb.ports import Model, ModelSettings, TextDelta, Withdrawn
 from harness_nb.types import Message, text_content
 
-ADAPTERS: dict[str, Any] = {"responses": ResponsesModel, "chat": ChatModel}
+ADAPTERS: dict[str, Any] = {"responses": responses_model, "chat": chat_model, "anthropic": anthropic_model}
 Ask = Callable[..., Any]
 
 
 @pytest.fixture(params=ADAPTERS)
 async def model(request: pytest.FixtureRequest, llmock: Any, naps: Naps) -> Any:
-    adapter: Model = ADAPTERS[request.param]("gpt-4o", base_url=llmock.url + "/v1", api_key="x", timeout=1, sleep=naps)
+    provider = "anthropic" if request.param == "anthropic" else "openai"
+    url = llmock.base_url(provider)
+    adapter: Model = ADAPTERS[request.param]("gpt-4o", base_url=url, api_key="x", timeout=1, sleep=naps)
     yield adapter
     await adapter.aclose()
 
@@ -70,7 +73,7 @@ async def test_stream_faults(model: Model, llmock: Any, ask: Ask, fault: str, af
 
 async def test_rate_limits_are_kept_for_real(llmock: Any, ask: Ask) -> None:
     """With the real clock: the mock judges whether the client waited as long as it was asked to."""
-    model = ResponsesModel("gpt-4o", base_url=llmock.url + "/v1", api_key="x")
+    model = responses_model("gpt-4o", base_url=llmock.url + "/v1", api_key="x")
     llmock.rate_limit(times=2, retry_after=0.3)
     await ask(model)
     await model.aclose()
@@ -80,7 +83,7 @@ async def test_rate_limits_are_kept_for_real(llmock: Any, ask: Ask) -> None:
 
 async def test_overflow_is_not_tried_again(model: Model, llmock: Any, ask: Ask) -> None:
     llmock.context_overflow()
-    with pytest.raises(ContextOverflowError, match="maximum context length"):
+    with pytest.raises(ContextOverflowError, match=r"(maximum context length|Bad request)"):
         await ask(model)
     assert len(llmock.requests) == 1
     llmock.assert_resilient()

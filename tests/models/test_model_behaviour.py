@@ -20,8 +20,8 @@ from harness_nb.errors import (
 from harness_nb.ports import Model, ModelSettings, TextDelta, Withdrawn
 from harness_nb.types import Message, Status, TextPart, text_content
 
-ADAPTERS = ["scripted", "replay", "responses", "chat"]
-FAILING = ["scripted", "responses", "chat"]
+ADAPTERS = ["scripted", "replay", "responses", "chat", "anthropic"]
+FAILING = ["scripted", "responses", "chat", "anthropic"]
 Stage = Callable[[str, list[dict[str, Any]]], Model]
 Ask = Callable[..., Any]
 

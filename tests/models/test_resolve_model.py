@@ -15,7 +15,8 @@ from harness_nb.models import DEFAULT_MODEL, default_model_spec, resolve_model
 
 
 def test_importing_the_package_loads_no_provider() -> None:
-    code = "import sys, harness_nb.models; print(sorted({'openai', 'httpx2', 'genai_prices'} & set(sys.modules)))"
+    libraries = {"openai", "anthropic", "httpx2", "genai_prices"}
+    code = f"import sys, harness_nb.models; print(sorted({libraries} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -48,9 +49,42 @@ def test_a_wrong_spec_lists_the_forms(spec: str, tmp_path: Path) -> None:
         assert form in str(caught.value)
 
 
-def test_anthropic_comes_later(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="later version"):
-        resolve_model("anthropic:claude", directory=tmp_path, environment={})
+def test_anthropic_needs_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("anthropic_model", "anthropic_client"):
+        monkeypatch.delitem(sys.modules, f"harness_nb.models.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    with pytest.raises(UsageError, match=r"pip install 'harness-nb\[anthropic\]'"):
+        resolve_model("anthropic:claude", directory=tmp_path, environment={"ANTHROPIC_API_KEY": "k"})
+
+
+def test_anthropic_needs_its_own_key(tmp_path: Path) -> None:
+    with pytest.raises(MissingKeyError, match=r"ANTHROPIC_API_KEY.*ANTHROPIC_BASE_URL"):
+        resolve_model("anthropic:claude", directory=tmp_path, environment={"OPENAI_API_KEY": "k"})
+
+
+@pytest.mark.parametrize(
+    ("base_url", "environment", "expected"),
+    [
+        (None, {"ANTHROPIC_API_KEY": "k"}, "https://api.anthropic.com"),
+        (None, {"ANTHROPIC_API_KEY": "k", "OPENAI_BASE_URL": "http://a/v1"}, "https://api.anthropic.com"),
+        ("http://b/v1/", {}, "http://b"),
+        (None, {"ANTHROPIC_BASE_URL": "http://c/anthropic"}, "http://c/anthropic"),
+    ],
+)
+async def test_key_and_base_url_of_anthropic(
+    base_url: str | None,
+    environment: dict[str, str],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "of the process")
+    model: Any = resolve_model("anthropic:claude-x", directory=tmp_path, base_url=base_url, environment=environment)
+    client = model._endpoint._client.library
+    assert str(client.base_url).rstrip("/") == expected
+    assert (client.api_key, client.auth_token) == (environment.get("ANTHROPIC_API_KEY", "none"), None)
+    assert (model.name, client.max_retries) == ("anthropic:claude-x", 0)
+    await model.aclose()
 
 
 @pytest.mark.parametrize("spec", ["openai:gpt-6-luna", "chat:qwen3:8b"])
@@ -81,7 +115,7 @@ async def test_key_and_base_url(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://of.the.process/v1")  # only the environment that is given counts
     monkeypatch.setenv("OPENAI_API_KEY", "of the process")
     model: Any = resolve_model(f"{kind}:qwen3:8b", directory=tmp_path, base_url=base_url, environment=environment)
-    client = model._endpoint._client
+    client = model._endpoint._client.library
     assert (str(client.base_url).rstrip("/"), client.api_key) == expected
     assert model.name == f"{kind}:qwen3:8b"
     assert client.max_retries == 0

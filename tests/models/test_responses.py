@@ -11,7 +11,8 @@ from canned_server import Answer, CannedServer, json_answer, sse
 from stand_ins import PICTURE, PROMPT, TOOLS, Naps
 from wire import call_item, message_item, response_events
 
-from harness_nb.models.responses import ResponsesModel
+from harness_nb.models.remote import RemoteModel
+from harness_nb.models.responses import responses_model
 from harness_nb.ports import ModelSettings, ReasoningDelta, TextDelta
 from harness_nb.types import Message, TextPart, ToolCall, text_content
 
@@ -30,7 +31,7 @@ def good(text: str = "Fine.") -> Answer:
     return Answer(sse(*response_events([message_item(text)]), names=True))
 
 
-async def test_the_request_says_what_it_must(responses: ResponsesModel, server: CannedServer, ask: Ask) -> None:
+async def test_the_request_says_what_it_must(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(good())
     settings = ModelSettings(max_output_tokens=500, temperature=0.5, reasoning_effort="low", cache_key="session-7")
     await ask(responses, settings=settings)
@@ -60,7 +61,7 @@ async def test_the_request_says_what_it_must(responses: ResponsesModel, server: 
     }
 
 
-async def test_items_go_back_exactly_as_they_came(responses: ResponsesModel, server: CannedServer, ask: Ask) -> None:
+async def test_items_go_back_exactly_as_they_came(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     items = [
         REASONING,
         message_item("I look.", phase="commentary", a_flag=None),
@@ -78,9 +79,7 @@ async def test_items_go_back_exactly_as_they_came(responses: ResponsesModel, ser
     assert sent[5] == {"type": "function_call_output", "call_id": "call_1", "output": "a.py"}
 
 
-async def test_the_prefix_of_requests_does_not_change(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
-) -> None:
+async def test_the_prefix_of_requests_does_not_change(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(good(), good())
     _, first = await ask(responses)
     await ask(responses, (*PROMPT, first, PROMPT[1]))
@@ -90,7 +89,7 @@ async def test_the_prefix_of_requests_does_not_change(
 
 
 async def test_replies_of_another_provider_are_written_anew(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(good())
     calls = (
@@ -111,9 +110,7 @@ async def test_replies_of_another_provider_are_written_anew(
     assert json.loads(second["arguments"]) == {"malformed_arguments": '{"comm'}
 
 
-async def test_pictures_are_sent_in_results_and_prompts(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
-) -> None:
+async def test_pictures_are_sent_in_results_and_prompts(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(good())
     look = Message(role="user", content=(TextPart(text="See?"), PICTURE))
     result = Message(role="tool", call_id="c1", content=(TextPart(text="plot"), PICTURE, PICTURE))
@@ -125,7 +122,7 @@ async def test_pictures_are_sent_in_results_and_prompts(
 
 
 async def test_reasoning_summaries_are_shown_and_not_part_of_the_text(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     summary = [
         {"type": "response.reasoning_summary_part.added", "summary_index": 0},
@@ -141,9 +138,7 @@ async def test_reasoning_summaries_are_shown_and_not_part_of_the_text(
     assert message.text == "Done."
 
 
-async def test_two_messages_of_one_reply_are_kept_apart(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
-) -> None:
+async def test_two_messages_of_one_reply_are_kept_apart(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     items = [message_item("I begin.", 1, phase="commentary"), message_item("It is 3.", 2, phase="final_answer")]
     server.add(Answer(sse(*response_events(items), names=True)))
     deltas, message = await ask(responses)
@@ -160,7 +155,7 @@ async def test_usage_and_price_come_from_the_providers_figures(server: CannedSer
         "output_tokens_details": {"reasoning_tokens": 64},
     }
     server.add(Answer(sse(*response_events([message_item("ok")], usage))))
-    model = ResponsesModel("gpt-6-luna", base_url=server.url, api_key="none", sleep=naps)
+    model = responses_model("gpt-6-luna", base_url=server.url, api_key="none", sleep=naps)
     _, message = await ask(model)
     await model.aclose()
     assert message.model == "gpt-6-luna-2026-10-01"
@@ -175,7 +170,7 @@ async def test_usage_and_price_come_from_the_providers_figures(server: CannedSer
 
 
 async def test_unknown_events_and_missing_fields_are_passed_over(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     call = {"type": "function_call", "name": "bash", "arguments": '{"command": "ls"}', "call_id": "c9"}
     events = [
@@ -196,7 +191,7 @@ async def test_unknown_events_and_missing_fields_are_passed_over(
 
 
 async def test_a_server_that_ignores_stream_is_understood(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     whole = response_events([REASONING, message_item("All at once."), call_item(CALL, 1)])[-1]["response"]
     server.add(json_answer(whole))
@@ -207,7 +202,7 @@ async def test_a_server_that_ignores_stream_is_understood(
 
 
 async def test_a_stream_is_read_however_it_is_cut_into_chunks(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     text = "Ümläute 🙂\u2028and a strange line end."
     stream = b"".join(sse(*response_events([message_item(text)]), names=True)).replace(b"\n", b"\r\n")
@@ -217,7 +212,7 @@ async def test_a_stream_is_read_however_it_is_cut_into_chunks(
     assert message.text == text
 
 
-async def test_lone_surrogates_do_not_get_in_or_out(responses: ResponsesModel, server: CannedServer, ask: Ask) -> None:
+async def test_lone_surrogates_do_not_get_in_or_out(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     arguments = '{"command": "echo \\ud83d"}'
     items = [message_item("half \ud83d of it"), call_item({"name": "bash", "arguments": arguments}, 1)]
     server.add(Answer(sse(*response_events(items))), good())
@@ -229,7 +224,7 @@ async def test_lone_surrogates_do_not_get_in_or_out(responses: ResponsesModel, s
 
 
 async def test_an_open_connection_behind_the_end_is_not_waited_for(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(Answer(good().chunks, end="hang"))
     _, message = await asyncio.wait_for(ask(responses), 15)
@@ -237,7 +232,7 @@ async def test_an_open_connection_behind_the_end_is_not_waited_for(
 
 
 async def test_an_id_that_comes_again_is_changed_on_the_wire_too(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     items = [message_item("I look."), call_item({**CALL, "id": "call_same"}, 1)]
     server.add(*[Answer(sse(*response_events(items)))] * 2, good())

@@ -11,7 +11,8 @@ from stand_ins import PICTURE, PROMPT, TOOLS, Naps
 from wire import message_item, response_events
 
 from harness_nb.errors import AuthenticationError, ModelError, RefusalError, TransientModelError
-from harness_nb.models.responses import ResponsesModel
+from harness_nb.models.remote import RemoteModel
+from harness_nb.models.responses import responses_model
 from harness_nb.ports import ModelSettings, Withdrawn
 from harness_nb.types import Message, TextPart
 
@@ -51,7 +52,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 async def test_a_broken_stream_is_made_again_and_never_half_an_answer(
-    name: str, responses: ResponsesModel, server: CannedServer, ask: Ask, naps: Naps
+    name: str, responses: RemoteModel, server: CannedServer, ask: Ask, naps: Naps
 ) -> None:
     server.add(BROKEN[name], good("Whole."))
     deltas, message = await ask(responses)
@@ -64,7 +65,7 @@ async def test_a_broken_stream_is_made_again_and_never_half_an_answer(
 
 @pytest.mark.parametrize("name", ["cut", "dropped", "broken JSON", "failed", "error event"])
 async def test_a_stream_that_stays_broken_ends_in_a_typed_error(
-    name: str, responses: ResponsesModel, server: CannedServer
+    name: str, responses: RemoteModel, server: CannedServer
 ) -> None:
     server.add(*[BROKEN[name]] * 5)
     seen: list[Any] = []
@@ -76,7 +77,7 @@ async def test_a_stream_that_stays_broken_ends_in_a_typed_error(
 
 
 async def test_the_wait_that_a_failed_stream_asks_for_is_kept(
-    responses: ResponsesModel, server: CannedServer, ask: Ask, naps: Naps
+    responses: RemoteModel, server: CannedServer, ask: Ask, naps: Naps
 ) -> None:
     server.add(failed("rate_limit_exceeded", "Rate limit reached. Please try again in 1m2.5s."))
     with pytest.raises(TransientModelError, match="62 s"):
@@ -98,7 +99,7 @@ async def test_the_wait_that_a_failed_stream_asks_for_is_kept(
     ],
 )
 async def test_failures_that_last_are_not_made_again(
-    code: str, expected: type[ModelError], responses: ResponsesModel, server: CannedServer, ask: Ask
+    code: str, expected: type[ModelError], responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(failed(code))
     with pytest.raises(ModelError, match="It broke") as caught:
@@ -109,7 +110,7 @@ async def test_failures_that_last_are_not_made_again(
 
 
 async def test_a_web_page_in_place_of_an_answer_points_to_the_base_url(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     page = b"<!doctype html><html><head><title>Sign in</title></head></html>"
     server.add(Answer([page], headers={"content-type": "text/html"}))
@@ -120,7 +121,7 @@ async def test_a_web_page_in_place_of_an_answer_points_to_the_base_url(
 
 async def test_silence_is_a_timeout(server: CannedServer, naps: Naps) -> None:
     server.add(*[Answer(good().chunks[:4], end="hang")] * 5)
-    model = ResponsesModel("m", base_url=server.url, api_key="none", timeout=0.2, sleep=naps)
+    model = responses_model("m", base_url=server.url, api_key="none", timeout=0.2, sleep=naps)
     with pytest.raises(TransientModelError, match="sent nothing for"):
         async for _ in model.stream(PROMPT, TOOLS, ModelSettings()):
             pass
@@ -129,7 +130,7 @@ async def test_silence_is_a_timeout(server: CannedServer, naps: Naps) -> None:
 
 
 async def test_nobody_listening_names_the_address(naps: Naps, ask: Ask) -> None:
-    model = ResponsesModel("m", base_url="http://127.0.0.1:9/v1", api_key="none", sleep=naps)
+    model = responses_model("m", base_url="http://127.0.0.1:9/v1", api_key="none", sleep=naps)
     with pytest.raises(TransientModelError, match=r"127\.0\.0\.1:9 failed"):
         await ask(model)
     await model.aclose()
@@ -137,7 +138,7 @@ async def test_nobody_listening_names_the_address(naps: Naps, ask: Ask) -> None:
 
 
 async def test_a_refusal_is_an_error_and_not_a_text(
-    responses: ResponsesModel, server: CannedServer, ask: Ask, naps: Naps
+    responses: RemoteModel, server: CannedServer, ask: Ask, naps: Naps
 ) -> None:
     item = {"type": "message", "id": "m", "content": [{"type": "refusal", "refusal": "I will not."}]}
     server.add(Answer(sse(*response_events([item]))))
@@ -146,7 +147,7 @@ async def test_a_refusal_is_an_error_and_not_a_text(
     assert naps.seconds == []
 
 
-async def test_a_content_filter_is_a_refusal(responses: ResponsesModel, server: CannedServer, ask: Ask) -> None:
+async def test_a_content_filter_is_a_refusal(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     details = {"reason": "content_filter"}
     events = response_events([message_item("So f")], end="response.incomplete", incomplete_details=details)
     server.add(Answer(sse(*events)))
@@ -154,7 +155,7 @@ async def test_a_content_filter_is_a_refusal(responses: ResponsesModel, server: 
         await ask(responses)
 
 
-async def test_a_cut_reply_does_not_go_back_as_items(responses: ResponsesModel, server: CannedServer, ask: Ask) -> None:
+async def test_a_cut_reply_does_not_go_back_as_items(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     """Reasoning that nothing follows would be refused by the API."""
     details = {"reason": "max_output_tokens"}
     events = response_events([REASONING], end="response.incomplete", incomplete_details=details)
@@ -178,7 +179,7 @@ REJECTIONS = [
 
 @pytest.mark.parametrize(("complaint", "field"), REJECTIONS)
 async def test_what_a_server_rejects_is_left_out_from_then_on(
-    complaint: str, field: str, responses: ResponsesModel, server: CannedServer, ask: Ask, naps: Naps
+    complaint: str, field: str, responses: RemoteModel, server: CannedServer, ask: Ask, naps: Naps
 ) -> None:
     server.add(error_answer(400, complaint), good(), good())
     settings = ModelSettings(cache_key="k")
@@ -190,16 +191,14 @@ async def test_what_a_server_rejects_is_left_out_from_then_on(
     assert not any(isinstance(delta, Withdrawn) for delta in deltas)
 
 
-async def test_strict_is_left_out_where_it_is_rejected(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
-) -> None:
+async def test_strict_is_left_out_where_it_is_rejected(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(error_answer(422, "tools.0.strict: extra fields not permitted"), good())
     await ask(responses)
     assert ["strict" in body["tools"][0] for body in server.bodies] == [True, False]
 
 
 async def test_pictures_are_left_out_with_a_note_where_they_are_rejected(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(error_answer(400, "This model does not support image input."), good(), good())
     result = Message(role="tool", call_id="c1", content=(TextPart(text="plot"), PICTURE))
@@ -209,7 +208,7 @@ async def test_pictures_are_left_out_with_a_note_where_they_are_rejected(
 
 
 async def test_encrypted_items_of_elsewhere_are_written_anew(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(error_answer(400, "The encrypted content could not be verified.", "invalid_encrypted_content"), good())
     items = (REASONING, message_item("I look."))
@@ -222,7 +221,7 @@ async def test_encrypted_items_of_elsewhere_are_written_anew(
 
 
 async def test_a_complaint_that_teaches_nothing_is_told_once(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(error_answer(400, "Invalid value for image of include: nobody knows"), error_answer(400, "still"))
     with pytest.raises(ModelError, match="still"):
@@ -231,7 +230,7 @@ async def test_a_complaint_that_teaches_nothing_is_told_once(
 
 
 async def test_a_complaint_about_pictures_teaches_nothing_where_none_was_sent(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(error_answer(400, "The image tool is broken."), good())
     with pytest.raises(ModelError, match="image tool is broken"):
@@ -242,7 +241,7 @@ async def test_a_complaint_about_pictures_teaches_nothing_where_none_was_sent(
 
 
 async def test_a_key_that_a_server_repeats_is_not_passed_on(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
+    responses: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
     server.add(error_answer(401, "Incorrect API key provided: sk-test-0123456789."))
     with pytest.raises(AuthenticationError, match=r"provided: \[key\]") as caught:
@@ -250,9 +249,7 @@ async def test_a_key_that_a_server_repeats_is_not_passed_on(
     assert "0123456789" not in str(caught.value)
 
 
-async def test_the_servers_word_on_retrying_is_obeyed(
-    responses: ResponsesModel, server: CannedServer, ask: Ask
-) -> None:
+async def test_the_servers_word_on_retrying_is_obeyed(responses: RemoteModel, server: CannedServer, ask: Ask) -> None:
     server.add(error_answer(503, "planned", x_should_retry="false"))
     with pytest.raises(ModelError, match="planned") as caught:
         await ask(responses)

@@ -1,4 +1,4 @@
-"""Replies in the form of a script, written as the events of both OpenAI APIs. For tests of adapters."""
+"""Replies in the form of a script, written as the events of the APIs. For tests of adapters."""
 
 from __future__ import annotations
 
@@ -131,6 +131,63 @@ def chat_answer(reply: dict[str, Any]) -> Answer:
         }
         chunks.append({"id": "c1", "model": "local-model", "choices": [], "usage": figures})
     return Answer(sse(*chunks, done=True))
+
+
+def anthropic_events(
+    blocks: list[dict[str, Any]],
+    usage: dict[str, Any] | None = None,
+    stop: str = "end_turn",
+    **delta: Any,
+) -> list[dict[str, Any]]:
+    """The event sequence of a Messages stream that gives ``blocks``; a call brings its argument text as ``json``."""
+    start = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "claude-sonnet-5-5"}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**start, "usage": usage}}, {"type": "ping"}]
+    for index, block in enumerate(blocks):
+        begun, deltas = _parted(block)
+        events.append({"type": "content_block_start", "index": index, "content_block": begun})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": index})
+    end: dict[str, Any] = {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None, **delta}}
+    if usage:
+        end["usage"] = {"output_tokens": usage["output_tokens"]}
+    return [*events, end, {"type": "message_stop"}]
+
+
+def _parted(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A block as it begins, and the deltas that fill it."""
+    match block["type"]:
+        case "text":
+            deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+            return {"type": "text", "text": ""}, deltas
+        case "thinking":
+            deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])]
+            deltas.append({"type": "signature_delta", "signature": block["signature"]})
+            return {"type": "thinking", "thinking": "", "signature": ""}, deltas
+        case "tool_use":
+            deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(block["json"])]]
+            return {**{key: block[key] for key in block if key != "json"}, "input": {}}, deltas
+    return block, []
+
+
+def anthropic_answer(reply: dict[str, Any]) -> Answer:
+    """A scripted reply as a Messages stream."""
+    start = anthropic_events([{"type": "text", "text": reply.get("text", "")}])[:-3]
+    if error := reply.get("error"):
+        return _failing(reply, error, start)
+    if usage := reply.get("usage"):
+        cached = usage.get("cached_input_tokens", 0)
+        usage = {
+            "input_tokens": usage["input_tokens"] - cached if "input_tokens" in usage else None,
+            "output_tokens": usage.get("output_tokens"),
+            "cache_read_input_tokens": cached,
+            "output_tokens_details": {"thinking_tokens": usage.get("reasoning_tokens")},
+        }
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": reply["text"]}] if reply.get("text") else []
+    for number, call in enumerate(reply.get("calls", [])):
+        block = {"type": "tool_use", "id": call.get("id", f"toolu_{number}"), "name": call["name"]}
+        blocks.append({**block, "json": argument_text(call)})
+    stop = {"length": "max_tokens", None: "tool_use" if reply.get("calls") else "end_turn"}[reply.get("finish_reason")]
+    return Answer(sse(*anthropic_events(blocks, usage, stop), names=True))
 
 
 def _failing(reply: dict[str, Any], error: dict[str, Any], start: list[dict[str, Any]]) -> Answer:

@@ -1,0 +1,31 @@
+"""``anthropic:NAME``, Anthropic's Messages API, streamed. Needs the extra ``harness-nb[anthropic]``.
+
+``resolve_model`` makes it. Servers that copied the API (LM Studio, Ollama, gateways) are reached by a base URL. Must
+not import IPython, a kernel or the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from harness_nb.models.anthropic_blocks import write_request
+from harness_nb.models.anthropic_client import anthropic_endpoint
+from harness_nb.models.anthropic_reply import AnthropicReply
+from harness_nb.models.endpoint import READ_TIMEOUT
+from harness_nb.models.quirks import ANTHROPIC
+from harness_nb.models.remote import Api, RemoteModel
+from harness_nb.models.retry import Sleep
+
+API = Api("/v1/messages", write_request, AnthropicReply)
+
+
+def anthropic_model(
+    model: str, *, base_url: str, api_key: str, timeout: float = READ_TIMEOUT, sleep: Sleep = asyncio.sleep
+) -> RemoteModel:
+    """The model that the server at ``base_url`` knows as ``model``. ``timeout`` is in seconds without a byte.
+
+    ``base_url`` is without ``/v1``, as the library has it; where it stands there, it is taken off.
+    """
+    url = base_url.rstrip("/").removesuffix("/v1")
+    endpoint = anthropic_endpoint(url, api_key, ANTHROPIC, timeout=timeout)
+    return RemoteModel(f"anthropic:{model}", model, API, endpoint, sleep=sleep)

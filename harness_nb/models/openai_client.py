@@ -1,0 +1,55 @@
+"""The ``openai`` library as an HTTP client. The only module that imports it; ``chat`` and ``responses`` use it.
+
+What it sends is ours, and what comes back is read by ``endpoint``: of the library it uses the address, the headers,
+the connections and the certificates of the system.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import openai
+
+from harness_nb.errors import ModelError
+from harness_nb.models.endpoint import CONNECT_TIMEOUT, Endpoint
+from harness_nb.models.quirks import Quirks
+from harness_nb.types import JsonObject
+
+KEY_NAME = "OPENAI_API_KEY"
+
+
+def openai_endpoint(base_url: str, api_key: str, quirks: Quirks, *, timeout: float) -> Endpoint:
+    """The server at ``base_url``. ``timeout`` is in seconds without a single byte."""
+    client = OpenAIClient(base_url, api_key, timeout=timeout, connect=min(timeout, CONNECT_TIMEOUT))
+    return Endpoint(client, base_url, quirks, api_key=api_key, key_name=KEY_NAME, timeout=timeout)
+
+
+class OpenAIClient:
+    """See ``endpoint.Client``. Times are in seconds: ``timeout`` without a single byte, ``connect`` to connect."""
+
+    def __init__(self, base_url: str, api_key: str, *, timeout: float, connect: float) -> None:
+        self.library = openai.AsyncOpenAI(
+            api_key=api_key, base_url=base_url, max_retries=0, timeout=openai.Timeout(timeout, connect=connect)
+        )
+
+    async def post(self, path: str, body: JsonObject) -> httpx2.Response:
+        """See ``endpoint.Client``."""
+        try:
+            stream = await self.library.post(
+                path, cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[Any]
+            )
+        except openai.APIStatusError as error:
+            return error.response
+        except openai.APITimeoutError as error:
+            raise TimeoutError(str(error)) from error
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            raise ConnectionError(str(cause).strip() or type(cause).__name__) from error
+        except openai.OpenAIError as error:
+            raise ModelError(f"The request could not be made: {error}") from error
+        return stream.response
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.library.close()

@@ -1,0 +1,151 @@
+"""A model behind HTTP: what all provider adapters share. Their modules make one each and say how their API is spoken.
+
+``stream`` of ``RemoteModel`` is what the loop calls. One attempt sends one request, feeds the events of the answer to
+a ``Reply`` and takes the whole message from it; ``retry`` decides about further attempts. Must not import a provider's
+library, IPython, a kernel or the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from harness_nb.budget import add_usage
+from harness_nb.errors import ModelError
+from harness_nb.models.endpoint import Endpoint
+from harness_nb.models.pricing import find_provider, with_cost
+from harness_nb.models.quirks import Quirks
+from harness_nb.models.retry import Sleep, stream_with_retries
+from harness_nb.ports import Delta, ModelSettings, TextDelta, Withdrawn
+from harness_nb.types import JsonObject, Message, TextPart, ToolSpec, Usage
+
+PAUSED = "paused"
+"""``finish_reason`` of a message that the provider wants back as it is, to go on with it."""
+
+MAX_PAUSES = 8
+
+
+class Reply(Protocol):
+    """Puts one reply together from the events of its stream. No I/O."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the terminal event has come."""
+        ...
+
+    def feed(self, event: JsonObject) -> Iterator[Delta]:
+        """Take one event; yield what it gives to see. Raises ``ModelError`` if it says that the reply failed."""
+        ...
+
+    def message(self, messages: Sequence[Message]) -> Message:
+        """The whole reply to ``messages``. Raises ``ModelError`` if it is not whole, or refused."""
+        ...
+
+
+Failure = Callable[[JsonObject], ModelError]
+WriteRequest = Callable[[str, Sequence[Message], Sequence[ToolSpec], ModelSettings, Quirks], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How one API is spoken: its ``path``, how a request is written, and what reads a reply.
+
+    ``read`` takes the server's name for messages and what makes the typed error of an error event.
+    """
+
+    path: str
+    write: WriteRequest
+    read: Callable[[str, Failure], Reply]
+
+
+class RemoteModel:
+    """See ``ports.Model``. ``name`` is the spec, ``model`` the name that the server knows; it owns ``endpoint``."""
+
+    def __init__(self, name: str, model: str, api: Api, endpoint: Endpoint, *, sleep: Sleep = asyncio.sleep) -> None:
+        self.name = name
+        self.accepts_images = endpoint.quirks.images
+        self._model = model
+        self._api = api
+        self._endpoint = endpoint
+        self._provider = find_provider(endpoint.base_url)
+        self._sleep = sleep
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> AsyncGenerator[Delta | Message]:
+        """See ``ports.Model``. A paused reply is gone on with; its parts come out as one message.
+
+        Each part has its own attempts, so that a part that has arrived is never paid for again.
+        """
+        parts: list[Message] = []
+        while True:
+            attempt = partial(self._attempt, (*messages, *parts), tools, settings)
+            withdrawn = False
+            shown = "".join(part.text for part in parts)
+            try:
+                async with aclosing(stream_with_retries(attempt, self._sleep)) as items:
+                    async for item in items:
+                        if withdrawn and shown and not isinstance(item, Withdrawn):
+                            yield TextDelta(shown)  # these parts stay; the screen withdrew them with the lost one
+                        withdrawn = isinstance(item, Withdrawn)
+                        if isinstance(item, Message):
+                            parts.append(item)
+                        else:
+                            yield item
+            except ModelError as error:
+                if shown and not withdrawn:
+                    yield Withdrawn(f"{error} The partial reply is dropped.")
+                raise
+            if parts[-1].finish_reason != PAUSED or len(parts) > MAX_PAUSES:
+                yield join_parts(parts)
+                return
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()
+
+    async def _attempt(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> AsyncGenerator[Delta | Message]:
+        """One request."""
+        reply = self._api.read(self._endpoint.host, self._endpoint.failure)
+        build = partial(self._api.write, self._model, messages, tools, settings)
+        streamed = False
+        async with aclosing(self._endpoint.events(self._api.path, build)) as events:
+            async for event in events:
+                for delta in reply.feed(event):
+                    streamed |= isinstance(delta, TextDelta)
+                    yield delta
+                if reply.ended:  # not every server closes the connection then
+                    break
+        message = reply.message(messages)
+        if message.text and not streamed:
+            yield TextDelta(message.text)
+        self.accepts_images = self._endpoint.quirks.images  # false once the server has rejected a picture
+        usage = with_cost(message.usage or Usage(), self._provider, message.model, self._model)
+        yield message.model_copy(update={"usage": usage, "model": message.model or self._model})
+
+
+def join_parts(parts: Sequence[Message]) -> Message:
+    """One message of the parts of a reply that was paused; one that stays paused counts as cut off."""
+    last = parts[-1]
+    if last.finish_reason == PAUSED:
+        last = last.model_copy(update={"finish_reason": "length"})
+    if len(parts) == 1:
+        return last
+    usage = Usage()
+    for part in parts:
+        usage = add_usage(usage, part.usage or Usage())
+    text = "".join(part.text for part in parts)
+    return last.model_copy(
+        update={
+            "content": (TextPart(text=text),) if text else (),
+            "tool_calls": tuple(call for part in parts for call in part.tool_calls),
+            "provider_items": tuple(item for part in parts for item in part.provider_items),
+            "usage": usage,
+        }
+    )
