@@ -40,14 +40,10 @@ class Cell(ABC):
         self._pieces = None
 
     def pieces(self) -> list[Piece]:
-        """The cell in nbformat's form, after what goes before it. The same objects until it changes: treat as frozen.
-
-        What goes before it is as new as the cell's last event.
-        """
+        """The cell in nbformat's form, after what goes before it. The same objects until it changes; frozen."""
         if self._pieces is None:
             first, last = (self.events[0].seq, self.events[-1].seq) if self.events else (0, 0)
-            *before, cell = self._build()
-            self._pieces = [*(Piece(other, last, last) for other in before), Piece(cell, first, last)]
+            self._pieces = [Piece(built, first, last) for built in self._build()]
         return self._pieces
 
     @abstractmethod

@@ -18,7 +18,8 @@ from harness_nb.types import JsonObject
 class Piece:
     """One cell as it stands, frozen. A cell that changes is another piece afterwards.
 
-    ``first_seq`` and ``last_seq`` are the numbers of the first and the last event that the cell holds.
+    ``first_seq`` and ``last_seq`` are the numbers of the first and the last event that the cell, or the one that it
+    introduces, holds.
     """
 
     def __init__(self, cell: JsonObject, first_seq: int = 0, last_seq: int = 0) -> None:
@@ -46,9 +47,9 @@ class Snapshot:
     around: Mapping[str, Any]
 
     def chunks(self) -> list[bytes]:
-        """The whole file in parts.
+        """The whole file in parts. Lone surrogates are written as JSON escapes.
 
-        Joined, they are ``json.dumps(notebook, indent=1, ensure_ascii=False)`` and a newline. Lone surrogates are written as JSON escapes.
+        Joined, the parts are what ``json.dumps`` with ``indent=1, ensure_ascii=False`` makes of it, and a newline.
         """
         end = _dump(dict(self.around)).removeprefix(b"{")
         if not self.pieces:
