@@ -16,51 +16,13 @@ from typing import Any
 
 import nbformat
 import pytest
+from work_at_file import Work
 
 from harness_nb import draft as draft_module
 from harness_nb import events as ev
 from harness_nb import notebook_file as notebook_file_module
 from harness_nb.draft import Draft
-from harness_nb.notebook import NotebookFold
 from harness_nb.notebook_file import NotebookFile
-from harness_nb.types import Status, ToolCall, text_content
-
-
-class Work:
-    """A session that takes steps and saves after each."""
-
-    def __init__(self, path: Path, past: list[ev.Event] | None = None, **options: Any) -> None:
-        self.path = path
-        self.events: list[ev.Event] = []
-        self.fold = NotebookFold("s1")
-        for event in past or ():
-            self._apply(event)
-        self.file = NotebookFile(path, past=tuple(past or ()), **options)
-
-    def _apply(self, event: ev.Event) -> None:
-        self.events.append(event.model_copy(update={"seq": len(self.events) + 1}))
-        self.fold.apply(self.events[-1])
-
-    def begin(self) -> None:
-        started = {"harness_version": "1", "model": "m", "workspace": "w", "kernel": "k", "format_version": 2}
-        self._apply(ev.SessionStarted(session_id="s1", **started))
-        self._apply(ev.PromptAdded(prompt="Do it"))
-
-    def step(self, number: int, *, final: bool = True) -> None:
-        ids: dict[str, Any] = {"call_id": f"c{number}", "name": "python"}
-        source = f"print({number})"
-        decision = {"verdict": "allow", "reason": "", "policy": ""}
-        made = ToolCall(call_id=f"c{number}", name="python", arguments={"code": source})
-        output = {"output_type": "stream", "name": "stdout", "text": f"{number}\n"}
-        self._apply(ev.CallDecided.model_validate({**ids, "call": made, "source": source, "decision": decision}))
-        self._apply(ev.CellStarted(**ids, source=source))
-        self._apply(ev.CellOutput(**ids, output=output))
-        self._apply(ev.CellFinished(**ids, status=Status.OK, execution_count=number))
-        self._apply(ev.ResultAdded(**ids, status=Status.OK, content=text_content(f"{number}")))
-        self.file.save(self.fold, final=final)
-
-    def pure(self) -> bytes:
-        return b"".join(self.fold.snapshot().chunks())
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -283,13 +245,13 @@ def test_a_conflict_goes_to_a_sibling_that_is_named_once(work: Work) -> None:
     def write_title(notebook: dict[str, Any]) -> None:
         notebook["cells"][0]["source"] = "# My title"
 
-    work._apply(ev.PlanUpdated(steps=({"step": "one", "status": "done"},)))
+    work.apply(ev.PlanUpdated(steps=({"step": "one", "status": "done"},)))
     work.step(2)
     edit(work.path, lambda notebook: notebook["cells"][3].update(source="my plan"))
     edit(work.path, write_title)
     work.step(3)
     assert work.file.warnings() == []
-    work._apply(ev.PlanUpdated(steps=({"step": "two", "status": "done"},)))
+    work.apply(ev.PlanUpdated(steps=({"step": "two", "status": "done"},)))
     work.step(4)
     told = work.file.warnings()
     assert len(told) == 1
@@ -306,10 +268,10 @@ def test_a_conflict_goes_to_a_sibling_that_is_named_once(work: Work) -> None:
 def test_a_sibling_that_somebody_uses_is_not_overwritten(work: Work) -> None:
     sibling = work.path.with_name("s1.conflict.ipynb")
     sibling.write_text("a person's")
-    work._apply(ev.PlanUpdated(steps=({"step": "one"},)))
+    work.apply(ev.PlanUpdated(steps=({"step": "one"},)))
     work.step(2)
     edit(work.path, lambda notebook: notebook["cells"][3].update(source="my plan"))
-    work._apply(ev.PlanUpdated(steps=({"step": "two"},)))
+    work.apply(ev.PlanUpdated(steps=({"step": "two"},)))
     work.step(3)
     assert "s1.conflict-2.ipynb" in work.file.warnings()[0]
     assert sibling.read_text() == "a person's"
