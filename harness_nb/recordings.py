@@ -108,13 +108,15 @@ class Recording:
 
     ``changes`` are the changes of files by this work, in their order; ``replayed`` says whether this work was itself
     played from a recording; ``origin`` is the session that the session was a replay of, where it is one. ``limit`` is
-    the limit that ended it.
+    the limit that ended it, ``time`` when it ended. ``copied`` says whether the session began as a fork.
+    ``previous`` is the fingerprint that it builds on, empty for the first of a session.
     """
 
     session: str
     prompt: str
     fingerprint: str
     reason: str
+    previous: str = ""
     text: str = ""
     time: str = ""
     options: JsonObject = field(default_factory=dict)
@@ -124,6 +126,7 @@ class Recording:
     limit: ev.LimitReached | None = None
     replayed: bool = False
     origin: str = ""
+    copied: bool = False
 
     @property
     def whole(self) -> bool:
@@ -143,7 +146,15 @@ def find_recording(workspace: Path, fingerprint: str, within: str | None = None)
         for recording in _with_fingerprint(session, path, fingerprint)
         if recording.whole and (within is None or within in (recording.session, recording.origin))
     ]
-    return max(found, key=lambda recording: (not recording.replayed, recording.time), default=None)
+    return max(found, key=lambda found: (not found.replayed, found.time, not found.copied), default=None)
+
+
+def find_in_session(workspace: Path, session: str, prompt: str, options: Mapping[str, Any]) -> Recording | None:
+    """The latest work of a session on this prompt with these options, wherever in the session it stands."""
+    for recording in reversed(recordings_of(workspace, session)):
+        if recording.whole and fingerprint(prompt, options, {}, recording.previous) == recording.fingerprint:
+            return recording
+    return None
 
 
 def recordings_of(workspace: Path, session: str) -> list[Recording]:
@@ -266,27 +277,31 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[ev.Event]:
 
 def _recordings(session: str, events: Iterable[ev.Event]) -> Iterator[Recording]:
     """The events of a session as one recording a prompt."""
-    origin, part, chain = "", None, Chain()
+    origin: JsonObject = {}
+    part, chain = None, Chain()
     for event in events:
-        if isinstance(event, ev.SessionStarted) and event.origin.get("kind") == "replay":
-            origin = str(event.origin.get("session", ""))
-        chain.apply(event)
+        if isinstance(event, ev.SessionStarted):
+            origin = event.origin
         if isinstance(event, ev.PromptAdded):
             if part is not None:
                 yield part.recording()
             mark = event.fingerprint or chain.next(event.prompt, event.options)
-            part = Part(session, origin, event, mark)
+            part = Part(session, origin, event, mark, chain.last)
         elif part is not None:
             part.apply(event)
+        chain.apply(event)
     if part is not None:
         yield part.recording()
 
 
 class Part:
-    """The events about one prompt on their way to a recording; ``mark`` is the prompt's fingerprint."""
+    """The events about one prompt on their way to a recording; ``mark`` is its fingerprint, built on ``previous``."""
 
-    def __init__(self, session: str, origin: str, prompt: ev.PromptAdded, mark: str) -> None:
-        self._session, self._origin, self._prompt, self._mark = session, origin, prompt, mark
+    def __init__(
+        self, session: str, origin: JsonObject, prompt: ev.PromptAdded, mark: str = "", previous: str = ""
+    ) -> None:
+        self._session, self._origin, self._prompt = session, origin, prompt
+        self._mark, self._previous = mark, previous
         self._replies: list[Message] = []
         self._calls: dict[str, JsonObject] = {}
         self._outputs: dict[str, list[JsonObject]] = {}
@@ -339,9 +354,10 @@ class Part:
             session=self._session,
             prompt=self._prompt.prompt,
             fingerprint=self._mark,
+            previous=self._previous,
             reason=BROKEN if self._broken else ended.reason,
             text=ended.text,
-            time=self._prompt.time,
+            time=ended.time,
             options=self._prompt.options,
             replies=tuple(self._replies),
             calls=tuple(
@@ -351,5 +367,6 @@ class Part:
             changes=tuple(self._changes),
             limit=self._limit,
             replayed=self._replayed,
-            origin=self._origin,
+            origin=str(self._origin.get("session", "")) if self._origin.get("kind") == "replay" else "",
+            copied=self._origin.get("kind") == "fork",
         )

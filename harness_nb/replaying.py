@@ -65,8 +65,7 @@ class Playing:
         self.model = ReplayModel(f"{REPLAY}{recording.session}", recording.replies)
         self.approver = RecordedApprover(recording, approver)
         self.differences: list[Difference] = []
-        prompt = ev.PromptAdded(prompt=recording.prompt, fingerprint=recording.fingerprint)
-        self._part = Part(recording.session, "", prompt, recording.fingerprint)
+        self._part = Part(recording.session, {}, ev.PromptAdded(prompt=recording.prompt))
 
     @property
     def limits(self) -> Limits:

@@ -103,6 +103,10 @@ class Session:
         """How the last prompt that was played came out differently than recorded."""
         return self._playing.differences if self._playing else []
 
+    def follows(self, recording: Recording) -> bool:
+        """Whether a recording can be played next: all so far was played, and the recorded work came after it."""
+        return self._ground is not None and recording.previous == self._chain.last != ""
+
     def fingerprint_of(self, prompt: str, options: Mapping[str, Any]) -> str:
         """The fingerprint that a prompt with these options would have if it came next."""
         return self._chain.next(prompt, options)

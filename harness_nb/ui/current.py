@@ -6,15 +6,20 @@ thread. It must not import IPython.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness_nb.errors import MissingKeyError, UsageError
 from harness_nb.kernel import Spare
 from harness_nb.ports import Approver
+from harness_nb.recordings import Recording, find_in_session, find_recording, fingerprint
 from harness_nb.session import Session
 from harness_nb.settings import Settings
+from harness_nb.store import FOLDER
 
 PER_TASK = frozenset(
     {"session", "new", "fresh", "replay", "check", "max_turns", "max_cost", "max_minutes", "max_tokens"}
@@ -22,11 +27,27 @@ PER_TASK = frozenset(
 """Options that hold for one task; the others hold until the session is left or they are given anew."""
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a ``%%agent`` cell asks for.
+
+    ``given`` are the options on its line, ``options`` those and the ones that still hold; ``cell`` is the id of the
+    cell, empty where the front-end does not say it.
+    """
+
+    prompt: str
+    settings: Settings
+    given: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    cell: str = ""
+
+
 class CurrentSession:
     """Which session is open, and the options that it goes on with."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
+        self._first_cell = ""
         self._settings: Settings | None = None
         self._kept: dict[str, Any] = {}
         self._spare = Spare()
@@ -41,20 +62,61 @@ class CurrentSession:
             return dict(given)
         return {**self._kept, **given}
 
-    async def take(self, settings: Settings, options: Mapping[str, Any], approver: Approver) -> Session:
-        """The session for a task: the current one, or another if the settings ask for it.
+    async def find(self, task: Task) -> Recording | None:
+        """The recorded work that is to be played for a task; ``None`` where a model is needed.
+
+        A session in which a model has worked is not replayed from its middle: what is recorded elsewhere was done on
+        another ground. But the cell that began it, run again, begins again.
+
+        Raises:
+            UsageError: if only recorded work may be played, and there is none.
+        """
+        if task.settings.fresh:
+            return None
+        found = await asyncio.to_thread(self._find, task)
+        if found is None and task.settings.replay:
+            raise UsageError(f"{self._nothing_recorded(task)} Leave --replay out to ask a model.")
+        return found
+
+    def _find(self, task: Task) -> Recording | None:
+        settings, session = task.settings, self.session
+        first = fingerprint(task.prompt, task.given, {}, "")
+        if session is None or not self._continues(session, settings):
+            if settings.session:
+                return find_in_session(settings.directory, settings.session, task.prompt, task.given)
+            return find_recording(settings.directory, first)
+        if session.played_from:
+            mark = session.fingerprint_of(task.prompt, task.given)
+            return find_recording(settings.directory, mark, within=session.played_from) or find_recording(
+                settings.directory, first, within=session.played_from
+            )
+        again = bool(task.cell) and task.cell == self._first_cell
+        return find_recording(settings.directory, first) if again or settings.replay else None
+
+    async def take(self, task: Task, approver: Approver, recording: Recording | None = None) -> Session:
+        """The session for a task: the current one, or another if the task, or the ``recording`` to play, asks for it.
 
         Raises:
             UsageError: if the model, the key, the kernel or the session is not there; the current session stays.
         """
         session = self.session
-        if session is not None and self._continues(session, settings):
-            await session.use(settings, approver)
-        else:
-            session = await self._leave_for(settings, approver)
-        self._settings = settings
-        self._kept = {name: value for name, value in options.items() if name not in PER_TASK}
+        try:
+            if session is not None and self._continues(session, task.settings) and _goes_on(session, recording):
+                await session.use(task.settings, approver, recording)
+            else:
+                session = await self._leave_for(task.settings, approver, recording)
+                self._first_cell = task.cell
+        except MissingKeyError as error:
+            raise MissingKeyError(f"{self._nothing_recorded(task)} So a model is needed. {error}") from error
+        self._settings = task.settings
+        self._kept = {name: value for name, value in task.options.items() if name not in PER_TASK}
         return session
+
+    def _nothing_recorded(self, task: Task) -> str:
+        if task.settings.fresh:
+            return "--fresh passes over what is recorded."
+        after = " after what came before it" if self.session is not None else ""
+        return f"There is no recording of this prompt with these options{after} in {task.settings.directory / FOLDER}."
 
     async def aclose(self) -> None:
         """End the session's kernel and the spare one, and let go of the files."""
@@ -75,14 +137,19 @@ class CurrentSession:
             and settings.directory == session.workspace
         )
 
-    async def _leave_for(self, settings: Settings, approver: Approver) -> Session:
-        """Open the other session; the old one is closed before only if both are the same on disk."""
-        if self.session is not None and settings.session == self.session.id:
+    async def _leave_for(self, settings: Settings, approver: Approver, recording: Recording | None) -> Session:
+        """Open the other session; the old one is closed before only where both are, or may be, the same on disk."""
+        if self.session is not None and (settings.session == self.session.id or recording is not None):
             await self._end_session()
-        opened = await Session.open(settings, approver, self._spare)
+        opened = await Session.open(settings, approver, self._spare, recording=recording)
         await self._end_session()
         self.session = opened
         return opened
+
+
+def _goes_on(session: Session, recording: Recording | None) -> bool:
+    """Whether a recording can be played in this session: it follows on what was played there last."""
+    return recording is None or session.follows(recording)
 
 
 def notebook_folder(environment: Mapping[str, str] | None = None) -> Path:

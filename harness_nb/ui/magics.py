@@ -23,7 +23,7 @@ from harness_nb.options import parse_options
 from harness_nb.settings import Settings
 from harness_nb.ui import verbs
 from harness_nb.ui.approve import CellApprover, can_answer
-from harness_nb.ui.current import CurrentSession, notebook_folder
+from harness_nb.ui.current import CurrentSession, Task, notebook_folder
 from harness_nb.ui.engine import engine
 from harness_nb.ui.publish import Bundle, Canvas, KernelPublisher
 from harness_nb.ui.run import Display, Run, short
@@ -104,12 +104,14 @@ class AgentMagics(Magics):
                 raise UsageError("The task is empty: write it below the %%agent line.")
             if self.running:
                 raise UsageError("A task is being worked on. Wait for it, or stop it with %agent stop.")
-            options = self.current.options(parse_options(line))
+            given = parse_options(line)
+            options = self.current.options(given)
             settings = Settings.load(notebook_folder(), options)
         except HarnessError as error:
             raise short(error, f"\x1b[31m{type(error).__name__}\x1b[0m: {error}") from None
         shown, approver = self._edge()
-        self.run = Run(engine(), self.current, settings, options, task, shown, approver)
+        asked = Task(task, settings, given, options, self._cell_id())
+        self.run = Run(engine(), self.current, asked, shown, approver)
         return self.run
 
     def _edge(self) -> tuple[Display, CellApprover]:
@@ -123,6 +125,12 @@ class AgentMagics(Magics):
         canvas = Canvas(KernelPublisher(kernel, request))
         cell = CellDisplay(Screen(time.monotonic), canvas, notebook_folder())
         return cell, CellApprover(can_answer(request, os.environ), cell)
+
+    def _cell_id(self) -> str:
+        """The id of the cell that runs, where the front-end says it."""
+        kernel = _kernel(self.shell) if self.shell is not None else None
+        metadata = kernel.get_parent("shell").get("metadata", {}) if kernel is not None else {}
+        return str(metadata.get("cellId") or "")
 
     def _show(self, bundle: Bundle) -> None:
         display(dict(bundle.data), metadata=dict(bundle.metadata), raw=True)

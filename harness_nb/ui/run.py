@@ -8,16 +8,14 @@ and nowhere else, a cancellation becomes a ``KeyboardInterrupt``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from harness_nb.errors import HarnessError
 from harness_nb.events import Event
 from harness_nb.ports import Approver, Delta
-from harness_nb.settings import Settings
-from harness_nb.ui.current import CurrentSession
+from harness_nb.ui.current import CurrentSession, Task
 from harness_nb.ui.engine import Engine, Handle
 
 TICK = 0.1
@@ -68,15 +66,13 @@ class Run:
         self,
         engine: Engine,
         current: CurrentSession,
-        settings: Settings,
-        options: Mapping[str, Any],
-        prompt: str,
+        task: Task,
         display: Display,
         approver: Questions,
     ) -> None:
         self._approver = approver
         self._display = display
-        self._handle: Handle[None] = engine.submit(self._work(current, settings, options, prompt))
+        self._handle: Handle[None] = engine.submit(self._work(current, task))
 
     @property
     def running(self) -> bool:
@@ -126,12 +122,13 @@ class Run:
         except HarnessError as error:
             raise short(error, f"\x1b[31m{type(error).__name__}\x1b[0m: {error}") from None
 
-    async def _work(self, current: CurrentSession, settings: Settings, options: Mapping[str, Any], prompt: str) -> None:
-        session = await current.take(settings, options, self._approver)
+    async def _work(self, current: CurrentSession, task: Task) -> None:
+        recording = await current.find(task)
+        session = await current.take(task, self._approver, recording)
         self._display.open(session.notebook_path)
         drawing = asyncio.ensure_future(self._draw_often())
         try:
-            async with aclosing(session.send(prompt)) as items:
+            async with aclosing(session.send(task.prompt, task.given, recording)) as items:
                 async for item in items:
                     self._display.apply(item)
         except asyncio.CancelledError:

@@ -10,7 +10,7 @@ from harness_nb.approval import DenyApprover
 from harness_nb.errors import SessionLockedError, UsageError
 from harness_nb.session import Session
 from harness_nb.settings import Settings
-from harness_nb.ui.current import CurrentSession, notebook_folder
+from harness_nb.ui.current import CurrentSession, Task, notebook_folder
 
 
 @pytest.fixture
@@ -22,7 +22,8 @@ def folder(tmp_path: Path) -> Path:
 
 async def take(current: CurrentSession, folder: Path, **given: Any) -> Session:
     options = current.options(given)
-    return await current.take(Settings.load(folder, options, {}), options, DenyApprover())
+    task = Task("Hi", Settings.load(folder, options, {}), given, options)
+    return await current.take(task, DenyApprover())
 
 
 async def test_the_session_and_its_options_go_on(folder: Path) -> None:
