@@ -281,6 +281,17 @@ def test_a_crowded_folder_is_left_out_with_one_warning(tmp_path: Path) -> None:
     assert place.store.look() == (), "what was there all the time is not new, and what was never seen is not gone"
 
 
+def test_what_was_hidden_is_not_new_when_it_is_seen_at_last(tmp_path: Path) -> None:
+    place = Place(tmp_path, max_in_folder=2)
+    for number in range(3):
+        place.write(f"{number}.txt", "x")
+    place.store.begin()
+    (tmp_path / "0.txt").unlink()
+    assert place.store.look() == ()
+    place.write("1.txt", "y")
+    assert place.store.look() == (FileChange(path="1.txt", before=sha("x"), after=sha("y"), size=1),)
+
+
 def test_too_many_files_leave_out_the_deepest(tmp_path: Path) -> None:
     place = Place(tmp_path, max_files=3)
     place.store.begin()
@@ -436,6 +447,16 @@ def test_a_call_that_was_killed_before_its_changes_were_recorded_is_found_out(pl
     again = Place(place.workspace)
     changes = again.store.begin(files_now(place.events))
     assert [(change.path, change.before) for change in changes] == [("a.txt", sha("two")), ("half.txt", None)]
+
+
+def test_a_look_is_remembered_when_the_next_one_begins(place: Place) -> None:
+    place.store.begin()
+    index = place.workspace / "harness_sessions/s1/files/index.json"
+    remembered = []
+    for number in range(3):
+        place.step(a=str(number))
+        remembered.append(json.loads(index.read_text())["files"].get("a.txt", [None] * 5)[4])
+    assert remembered == [None, sha("0"), sha("1")]
 
 
 @pytest.mark.parametrize("index", ["", "{}", '{"version": 1, "files": {"a": [1]}}', '{"version": 99}', "[]"])

@@ -66,7 +66,7 @@ class FileStore:
         self._max_files, self._max_in_folder = max_files, max_in_folder
         self._known: dict[str, Known] = {}
         self._walk = Walk()
-        self._begun = False
+        self._begun = self._looked = False
         self._unsaved = False
         self._warnings: list[str] = []
         self._warned: set[str] = set()
@@ -84,8 +84,10 @@ class FileStore:
                 return self._look(report_new=True)
             self._begun = True
             remembered = load_index(self._index)
-            if remembered is not None:
-                self._known, self._walk = remembered
+            if remembered is None:
+                report_new, self._unsaved = False, True  # an empty workspace is worth remembering too
+            else:
+                report_new, (self._known, self._walk) = True, remembered
             for path, digest in (recorded or {}).items():
                 known = self._known.get(path)
                 if digest is None:
@@ -93,7 +95,7 @@ class FileStore:
                 elif digest != UNKNOWN_CONTENT and (known is None or known.digest != digest):
                     self._known[path] = Known(None, digest)
             self.blobs.earlier = self._earlier_blobs()
-            return self._look(report_new=remembered is not None)
+            return self._look(report_new)
 
     def look(self) -> tuple[FileChange, ...]:
         """What changed since the last look, by path; blocking. Costs a walk, and the reading of what differs."""
@@ -154,7 +156,7 @@ class FileStore:
                 self._known[path] = Known(None, digest)
 
     def _look(self, report_new: bool) -> tuple[FileChange, ...]:
-        if self._unsaved:
+        if self._unsaved and self._looked:
             self._unsaved = not save_index(self._index, self._known, self._walk)
         walk = walk_files(self.workspace, self.skip, self._max_files, self._max_in_folder)
         now: dict[str, Known] = {}
@@ -170,7 +172,7 @@ class FileStore:
             *self._gone(walk, now),
         ]
         self._unsaved = self._unsaved or now != self._known
-        self._known, self._walk = now, walk
+        self._known, self._walk, self._looked = now, walk, True
         self._warn_of(walk)
         if self._unsaved and not changes:
             self._unsaved = not save_index(self._index, now, walk)

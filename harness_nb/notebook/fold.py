@@ -13,6 +13,7 @@ from harness_nb import events as ev
 from harness_nb.notebook import texts
 from harness_nb.notebook.calls import CallCell, CallEvent
 from harness_nb.notebook.cells import KEY, Cell, MarkdownCell
+from harness_nb.notebook.products import Products
 from harness_nb.notebook.reading import FORMAT_VERSION
 from harness_nb.notebook.serial import Snapshot
 from harness_nb.outputs.mime import clean_json
@@ -41,6 +42,7 @@ class NotebookFold:
         self._plan: MarkdownCell | None = None
         self._ending: MarkdownCell | None = None
         self._refusal = ""
+        self._products = Products()
 
     def notebook(self) -> JsonObject:
         """The notebook as the JSON object of a valid nbformat 4.5 file. Its cells must not be changed."""
@@ -67,6 +69,7 @@ class NotebookFold:
     def apply(self, event: ev.Event) -> None:
         """Fold one event in. Transient states of outputs are passed over."""
         self._seq = max(self._seq, event.seq)
+        self._products.apply(event)
         if isinstance(event, CallEvent):
             self._change_call(event)
             return
@@ -91,7 +94,7 @@ class NotebookFold:
                 self._attach(event, self._ending)
             case ev.SessionEnded():
                 ending = self._ending or self._markdown("end", "")
-                ending.text = texts.ending(event)
+                ending.text = texts.ending(event, self._products.describe())
                 self._attach(event, ending)
                 self._ending = self._plan = None
             case ev.FilesChanged():

@@ -115,13 +115,14 @@ def limit(event: ev.LimitReached) -> str:
     return f"**Limit reached:** {escape_line(_one_line(event.text or event.limit))}"
 
 
-def ending(event: ev.SessionEnded) -> str:
-    """The last line of one prompt's work."""
+def ending(event: ev.SessionEnded, produced: str = "") -> str:
+    """The last cell of one prompt's work: how it ended, and what it ``produced``."""
     head = _REASONS[event.reason]
     text = _one_line(event.text)
     told = f"**{head}:** {escape_line(text)}\n\n" if text and event.reason != "finished" else ""
     facts = [count(event.turns, "turn"), *_usage(event.usage)]
-    return f"{told}*{'' if told else head + ': '}{', '.join(facts)}, {format_seconds(event.elapsed)}.*"
+    line = f"{told}*{'' if told else head + ': '}{', '.join(facts)}, {format_seconds(event.elapsed)}.*"
+    return f"{line}\n\n{produced}" if produced else line
 
 
 def refusal(name: str, reason: str) -> str:

@@ -7,6 +7,7 @@ malformed call, a finish that a check refuses, and one that passes.
 from __future__ import annotations
 
 import base64
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,10 @@ def display(data: dict[str, Any], metadata: dict[str, Any] | None = None) -> dic
     return {"output_type": "display_data", "data": data, "metadata": metadata or {}}
 
 
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 class Story:
     """Collects events; a reply and an executed call are one line each."""
 
@@ -104,6 +109,8 @@ class Story:
         *outputs: dict[str, Any],
         status: Status = Status.OK,
         content: tuple[Part, ...] = (),
+        elapsed: float = 0.25,
+        changes: tuple[ev.FileChange, ...] = (),
     ) -> None:
         self.count += 1
         ids: dict[str, Any] = {"call_id": call.call_id, "name": call.name}
@@ -111,7 +118,8 @@ class Story:
             ev.CallDecided(**ids, call=call, source=source, decision=ALLOW),
             ev.CellStarted(**ids, source=source),
             *[ev.CellOutput(**ids, output=output) for output in outputs],
-            ev.CellFinished(**ids, status=status, execution_count=self.count, elapsed=0.25),
+            ev.CellFinished(**ids, status=status, execution_count=self.count, elapsed=elapsed),
+            *([ev.FilesChanged(**ids, changes=changes)] if changes else []),
             ev.ResultAdded(**ids, status=status, content=content or text_content("(no output)\n[ok, 0.2 s]")),
         )
 
@@ -130,7 +138,7 @@ def begin(story: Story) -> None:
             workspace="/home/ada/digits",
             kernel="harness-tools",
             options={"check": ["python check.py"]},
-            environment={"python": "3.12"},
+            environment={"Python": "3.12.8 on Linux x86_64", "Processor cores": "4", "Memory": "16 GiB", "GPU": "none"},
         ),
         ev.CellStarted(call_id="setup", name="setup", source='%load_ext harness_nb.tools\nworkspace("..")'),
         ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1),
@@ -173,6 +181,11 @@ def train(story: Story) -> None:
         stream("stdout", "epoch 8  loss 0.29  val_loss 0.43  val_acc 0.968\n"),
         display({"image/png": PLOT, "text/plain": "<Figure size 288x192 with 1 Axes>"}),
         content=(TextPart(text="[image 1: 288x192 png]\n[ok, 4.3 s]"), ImagePart(media_type="image/png", data=PLOT)),
+        elapsed=4.3,
+        changes=(
+            ev.FileChange(path="history.csv", after=digest("history"), size=412),
+            ev.FileChange(path="runs/model.pt", after=digest("model"), size=12_400_000, kept=False),
+        ),
     )
 
 
@@ -220,7 +233,12 @@ def finish_well(story: Story) -> None:
         "| file | what it is |\n|---|---|\n| `predictions.csv` | one label a row |\n",
     )
     story.reply("The predictions are missing. I write them with a script.", write)
-    story.ran(write, f"%%writefile predict.py\n{content}", stream("stdout", "Writing predict.py (1 line)\n"))
+    story.ran(
+        write,
+        f"%%writefile predict.py\n{content}",
+        stream("stdout", "Writing predict.py (1 line)\n"),
+        changes=(ev.FileChange(path="predict.py", after=digest("predict"), size=45),),
+    )
     story.reply("", finish)
     usage = Usage(input_tokens=18_900, output_tokens=480, cached_input_tokens=6_000, cost_usd=0.0123)
     story.add(
