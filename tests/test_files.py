@@ -208,6 +208,35 @@ def test_a_file_that_goes_while_it_is_read_was_not_there(place: Place, monkeypat
     assert place.store.look() == (FileChange(path="old.txt", before=sha("x")),)
 
 
+@UNIX
+def test_a_file_that_becomes_a_link_before_it_is_read_is_not_followed(
+    place: Place, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness_nb.files import store
+
+    secret = tmp_path_factory.mktemp("outside") / "secret"
+    secret.write_text("precious")
+    real = store._open
+    place.store.begin()
+    place.write("a.txt", "x")
+
+    def swap_then_open(path: Path) -> Any:
+        path.unlink()
+        path.symlink_to(secret)
+        return real(path)
+
+    monkeypatch.setattr(store, "_open", swap_then_open)
+    assert place.store.look() == ()
+    assert place.store.blob(sha("precious")) is None
+
+
+def test_a_folder_that_becomes_a_virtual_environment_is_not_taken_for_deleted(place: Place) -> None:
+    place.write("env/a.py", "x")
+    place.store.begin()
+    place.write("env/pyvenv.cfg", "home = /usr")
+    assert place.store.look() == ()
+
+
 def test_a_file_that_grows_while_it_is_read_is_seen_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Size, hash and kept content are of the same bytes, and the rest comes with the next look."""
     from harness_nb.files import store
