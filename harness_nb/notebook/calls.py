@@ -62,6 +62,7 @@ class CallCell(Cell):
                 self._source, self._started = event.source, True
             case ev.CellFinished():
                 self._status, self._execution_count = event.status, event.execution_count
+                self._started = True  # also where the line that said so is lost
             case ev.ResultAdded():
                 self._status = event.status
                 self._refusal = self._refusal or texts.first_text(event.content)
