@@ -49,8 +49,8 @@ class Skill:
 class Surroundings:
     """What the prompt says about this workspace and machine.
 
-    ``environment`` maps a label to a short text (``Python`` to ``3.11.7``). ``read_only`` are gitignore patterns;
-    ``checks`` commands.
+    ``environment`` maps a label to a short text (``Python`` to ``3.11.7``); values of other types are not told.
+    ``read_only`` are gitignore patterns; ``checks`` commands.
     """
 
     environment: JsonObject
@@ -100,7 +100,8 @@ def _rules(surroundings: Surroundings) -> str:
 
 
 def _environment(environment: JsonObject) -> str:
-    return "\n".join(f"- {label}: {text}" for label, text in environment.items())
+    """One line a fact; what is not a text, such as the versions of all packages, is for the record only."""
+    return "\n".join(f"- {label}: {text}" for label, text in environment.items() if isinstance(text, str))
 
 
 def _instructions(text: str) -> str:

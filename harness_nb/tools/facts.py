@@ -44,6 +44,7 @@ def main() -> None:
         "Processor cores": str(cores()),
         "Memory": memory(),
         "GPU": gpu(),
+        "Distributions": distributions(),
     }
     json.dump(facts, sys.stdout)
 
@@ -57,6 +58,16 @@ def installed() -> list[str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def distributions() -> dict[str, str]:
+    """Version of every distribution by name. For the record and its export; the model is not told."""
+    found: dict[str, str] = {}
+    for one in importlib.metadata.distributions():
+        name, version = one.metadata["Name"], one.metadata["Version"]
+        if name and version:
+            found.setdefault(str(name), str(version))
+    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 
 def missing() -> list[str]:
