@@ -26,8 +26,9 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.test ## the tool kernel against its peers, as ratios within one run
+bench: $(VENV)/.test ## the tool kernel and the record against their peers, as ratios within one run
 	$(BIN)/python benchmarks/kernel_bench.py
+	$(BIN)/python benchmarks/record_bench.py
 
 clean:
 	rm -rf $(VENV) build dist

@@ -134,6 +134,19 @@ def last_ending(events: Sequence[ev.Event]) -> ev.SessionEnded | None:
     return None
 
 
+def nothing_to_resume(events: Sequence[ev.Event], session_id: str) -> str:
+    """Why a session cannot be resumed, with the way out; empty if it can."""
+    if not any(isinstance(event, ev.PromptAdded) for event in events):
+        return f"The session {session_id} has no task yet; give it one with --session {session_id}."
+    ending = last_ending(events)
+    if ending is not None and ending.reason == "finished":
+        return (
+            f"The session {session_id} is finished, there is nothing to resume. Give it a further task with "
+            f"--session {session_id}, or go back with fork."
+        )
+    return ""
+
+
 def spent_on_last_prompt(events: Sequence[ev.Event]) -> Spent:
     """Turns, usage and seconds of the last prompt, also if its work never ended."""
     spent = Spent()
@@ -246,6 +259,12 @@ def _told_late(call: ToolCall, step: Step | None, was_open: bool) -> tuple[Statu
         extra={"names_lost": True},
     )
     return step.status, result_content(reply, firewall, step.elapsed, images=False)
+
+
+def unknown_cells(events: Sequence[ev.Event]) -> list[ev.CellFinished]:
+    """The cells that a crash cut off, as ``closing_events`` completes them."""
+    closing = closing_events(events)
+    return [event for event in closing if isinstance(event, ev.CellFinished) and event.status is Status.UNKNOWN]
 
 
 def cut_at(events: Sequence[ev.Event], step: int) -> list[ev.Event]:

@@ -6,7 +6,6 @@ The session hands every event to ``add`` and goes on when it is on disk. Reading
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from harness_nb import events as ev
 from harness_nb.budget import add_usage
 from harness_nb.errors import StoreError, UsageError
 from harness_nb.notebook import NotebookFold, events_of
+from harness_nb.notebook_file import NotebookFile
 from harness_nb.past import joined
 from harness_nb.store import (
     FOLDER,
@@ -27,8 +27,6 @@ from harness_nb.store import (
 from harness_nb.types import Usage
 
 CHECKPOINT_AFTER = (ev.PromptAdded, ev.ModelReplied, ev.CellOutput, ev.ResultAdded, ev.CheckFinished)
-CHECKPOINT_SHARE = 0.05
-"""Share of the time that writing the notebook may take, except at the end of a prompt's work."""
 
 
 class Record:
@@ -40,7 +38,7 @@ class Record:
         self.usage = Usage()
         self.ending: ev.SessionEnded | None = None
         self._notebook = NotebookFold(session_id)
-        self._next_checkpoint = 0.0
+        self._file = NotebookFile(store.notebook_path, past=past)
         for event in past:
             self._fold(event)
         store.continue_after(max((event.seq for event in past), default=0))
@@ -58,13 +56,22 @@ class Record:
         if isinstance(stamped, ev.CellFinished):
             self.store.close_outputs()
         if isinstance(stamped, ev.SessionEnded):
-            self._checkpoint(0.0)
+            self._file.save(self._notebook, final=True)
         elif isinstance(stamped, CHECKPOINT_AFTER):
-            self._checkpoint(self._next_checkpoint)
+            self._file.save(self._notebook)
         return stamped
+
+    def save(self) -> None:
+        """Write the notebook now."""
+        self._file.save(self._notebook, final=True)
+
+    def warnings(self) -> list[str]:
+        """What went wrong with the notebook since this was last asked: a failed save, a conflict with a person."""
+        return self._file.warnings()
 
     def close(self) -> None:
         """Let go of the files."""
+        self._file.close()
         self.store.close()
 
     def _fold(self, event: ev.Event) -> None:
@@ -79,14 +86,6 @@ class Record:
                 self.ending = event
             case _:
                 pass
-
-    def _checkpoint(self, not_before: float) -> None:
-        """Write the notebook, at a pace that leaves most of the time to the work."""
-        started = time.monotonic()
-        if started < not_before:
-            return
-        self.store.checkpoint(self._notebook.notebook())
-        self._next_checkpoint = time.monotonic() + (time.monotonic() - started) / CHECKPOINT_SHARE
 
 
 def read_record(workspace: Path, session_id: str) -> tuple[list[ev.Event], list[str]]:
@@ -130,7 +129,7 @@ def latest_session(workspace: Path) -> str:
     Raises:
         UsageError: if there is none.
     """
-    ids = session_ids(workspace)
+    ids = [session_id for session_id in session_ids(workspace) if "-replay" not in session_id]
     if not ids:
         raise UsageError(f"There is no session in {workspace / FOLDER}. `harness-nb run` starts one.")
     return ids[-1]

@@ -12,24 +12,22 @@ import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from harness_nb import __version__, loop, past
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover
 from harness_nb.budget import add_usage
-from harness_nb.cells import MAIN, Cells, Inspection
-from harness_nb.context import Conversation, Surroundings, system_prompt, words
+from harness_nb.cells import MAIN, Cells
+from harness_nb.context import Conversation, words
 from harness_nb.errors import HarnessError, KernelError, UsageError
-from harness_nb.gate import Gate
+from harness_nb.files import files_now
 from harness_nb.kernel import Spare, ToolKernel
 from harness_nb.models import default_model_spec, resolve_model
 from harness_nb.notebook import FORMAT_VERSION
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
-from harness_nb.ports import Approver, Delta, Kernel, Model, ModelSettings, Played
-from harness_nb.pristine import Pristine, put_back_note
+from harness_nb.ports import Approver, Delta, Kernel, Model, Played
 from harness_nb.questions import Questions
 from harness_nb.record import Record, read_record
 from harness_nb.recordings import REPLAY, Chain, Recording
@@ -37,11 +35,11 @@ from harness_nb.replay_ground import ReplayGround
 from harness_nb.replaying import Difference, Playing
 from harness_nb.settings import Settings
 from harness_nb.store import FOLDER, SessionStore, find_session, new_session_id
-from harness_nb.surroundings import gather
 from harness_nb.tools import SETUP_SOURCE
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
 from harness_nb.types import Status, ToolCall, Usage, text_content
 from harness_nb.work import Work
+from harness_nb.workplace import Workplace
 
 
 class Session:
@@ -78,11 +76,9 @@ class Session:
         self._conversation = Conversation(self._past)
         self._tools = Toolset(STANDARD_TOOLS, workspace=str(self.workspace))
         self._kernel = kernel
-        self._cells = Cells(kernel, self._firewall, time.monotonic, self._inspect, self._questions.working_time)
+        self._place = Workplace(settings, kernel, store.folder)
+        self._cells = Cells(kernel, self._firewall, time.monotonic, self._place.inspect, self._questions.working_time)
         self._cells.remember(self._past)
-        self._surroundings: Surroundings | None = None
-        self._gate: Gate | None = None
-        self._pristine = Pristine(self.workspace, ())
         self._ended = False
         self._turns_spent, self._spent = 0, Usage()
 
@@ -102,10 +98,6 @@ class Session:
     def differences(self) -> list[Difference]:
         """How the last prompt that was played came out differently than recorded."""
         return self._playing.differences if self._playing else []
-
-    def follows(self, recording: Recording) -> bool:
-        """Whether a recording can be played next: all so far was played, and the recorded work came after it."""
-        return self._ground is not None and recording.previous == self._chain.last != ""
 
     def fingerprint_of(self, prompt: str, options: Mapping[str, Any]) -> str:
         """The fingerprint that a prompt with these options would have if it came next."""
@@ -196,9 +188,8 @@ class Session:
             if self._model is not None:
                 await self._model.aclose()
             self._model = model
-        if (settings.check, settings.read_only) != (self._settings.check, self._settings.read_only):
-            self._gate = None
         self._settings, self._approver = settings, approver
+        self._place.use(settings)
         self._questions.answers = self._approver_in_force
 
     async def send(
@@ -231,7 +222,7 @@ class Session:
         Raises:
             UsageError: if the work on the last prompt is finished, or there has been none.
         """
-        if problem := nothing_to_resume(self._past, self.id):
+        if problem := past.nothing_to_resume(self._past, self.id):
             raise UsageError(problem)
         closing = past.closing_events(self._past)
         done = bool(closing) and isinstance(closing[-1], ev.SessionEnded)
@@ -240,7 +231,7 @@ class Session:
         self._model, self._ground, self._playing = self._model or _model_for(self._settings), None, None
         if isinstance(self._model, Played):
             self._model.skip(past.replies_since_opened(self._past, self._model.name))
-        opening = self._closing(closing) if done else self._opening(words.GOING_ON, None)
+        opening = _each(closing) if done else self._opening(words.GOING_ON, None)
         async with aclosing(self._work_on(opening, spent, only_opening=done)) as items:
             async for item in items:
                 yield item
@@ -269,6 +260,9 @@ class Session:
                 async for item in items:
                     told = self._playing.follow(item) if self._playing else item
                     yield self._add(told) if isinstance(told, ev.EventBase) else told
+                    if isinstance(told, ev.ResultAdded):
+                        for text in [*self._place.warnings(), *self._record.warnings()]:
+                            yield self._add(ev.Warned(text=text))
         except (asyncio.CancelledError, GeneratorExit):
             await self._close_record("interrupted", "stopped by the user", time.monotonic() - started)
             raise
@@ -278,28 +272,22 @@ class Session:
             await self._close_record("model_error", str(error), time.monotonic() - started)
             raise
 
-    async def _closing(self, events: list[ev.Event]) -> AsyncGenerator[ev.Event]:
-        """What completes a record that was cut off."""
-        for event in events:
-            yield event
-
     async def _opening(self, reason: str, prompt: str | None, mark: str = "") -> AsyncGenerator[ev.Event]:
         """What comes before the work: once a process the start of the session, or the word that it goes on."""
         put_back: list[str] = []
         if self._playing is not None and self._ground is not None:
             put_back = await asyncio.to_thread(self._ground.put_files_back, self._playing.recording)
-        if self._surroundings is None:
+        first = not self._place.known
+        if first:
             await self._kernel.start()
-            python, environment = self._kernel.python, self._kernel.environment
-            self._surroundings, warnings = await gather(self._settings, python, environment, self._read_only())
-            first_events = self._going_on(reason) if self._past else self._starting()
-            async for event in first_events:
+            warnings = [*self._warnings, *await self._place.gather()]
+            async for event in self._going_on(reason) if self._past else self._starting():
                 yield event
-            for text in [*self._warnings, *warnings]:
+            for text in warnings:
                 yield ev.Warned(text=text)
-        if self._gate is None:
-            self._pristine = Pristine(self.workspace, self._read_only())
-            self._gate = Gate(self.workspace, self._settings.check, self._pristine, self._kernel.environment)
+        recorded, unknown = (files_now(self._past), past.unknown_cells(self._past)) if first else (None, [])
+        async for event in self._place.prepare(recorded, unknown):
+            yield event
         if prompt is not None:
             yield ev.PromptAdded(prompt=prompt, options=self._settings.options, fingerprint=mark)
         for text in put_back:
@@ -307,7 +295,6 @@ class Session:
 
     async def _starting(self) -> AsyncGenerator[ev.Event]:
         """The first events of a session."""
-        assert self._surroundings is not None
         yield ev.SessionStarted(
             session_id=self.id,
             format_version=FORMAT_VERSION,
@@ -316,7 +303,7 @@ class Session:
             workspace=str(self.workspace),
             kernel=self._kernel.name,
             options=self._settings.options,
-            environment=self._surroundings.environment,
+            environment=self._place.environment,
             origin=self._ground.origin if self._ground else {},
         )
         yield ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE)
@@ -327,12 +314,9 @@ class Session:
 
         A fork that has not been worked on yet gets its kernel back first.
         """
-        closing = past.closing_events(self._past)
-        for event in closing:
+        for event in past.closing_events(self._past):
             yield event
-        unknown = [
-            event.call_id for event in closing if isinstance(event, ev.CellFinished) and event.status is Status.UNKNOWN
-        ]
+        unknown = [cell.call_id for cell in past.unknown_cells(self._past)]
         text = words.resumed(self._cells.names, unknown)
         if past.is_fresh_fork(self._past):
             steps = [step for step in past.steps_of(self._past) if step.call.name == MAIN and step.status is Status.OK]
@@ -343,28 +327,20 @@ class Session:
         yield ev.Nudged(reason=reason, text=text)
 
     def _work(self, spent: past.Spent | None = None) -> Work:
-        assert self._surroundings is not None and self._gate is not None
         settings, playing = self._settings, self._playing
         model = playing.model if playing else self._model
         assert model is not None
-        read_only = self._pristine.patterns
-        told = replace(self._surroundings, checks=settings.check, read_only=read_only, limits=settings.limits)
         return Work(
-            system=system_prompt(told),
+            system=self._place.system_prompt(),
             model=model,
             cells=self._cells,
             tools=self._tools,
-            rules=(deny_outside_workspace, deny_read_only(read_only), ask_before_dangerous_commands),
+            rules=(deny_outside_workspace, deny_read_only(self._place.read_only), ask_before_dangerous_commands),
             approver=playing.approver if playing and settings.policy != "deny" else self._approver_in_force,
-            gate=self._gate.run,
+            gate=self._place.gate.run,
             clock=time.monotonic,
             limits=playing.limits if playing else settings.limits,
-            settings=ModelSettings(
-                max_output_tokens=settings.max_output_tokens,
-                temperature=settings.temperature,
-                reasoning_effort=settings.reasoning_effort,
-                cache_key=self.id,
-            ),
+            settings=settings.for_model(self.id),
             spent=spent or past.Spent(),
         )
 
@@ -374,14 +350,6 @@ class Session:
         if self._settings.policy == "deny":
             return DenyApprover("the policy of this session is deny")
         return self._approver
-
-    def _read_only(self) -> tuple[str, ...]:
-        """The patterns in force: those that were given, or the default where it matches anything."""
-        given, default = self._settings.read_only, self._settings.read_only_globs
-        return given or (default if Pristine(self.workspace, default).names else ())
-
-    def _inspect(self) -> Inspection:
-        return put_back_note(*self._pristine.put_back()), ()
 
     def _firewall(self, call: ToolCall, plot: bool) -> Firewall:
         sink = self._record.store.sink(call.call_id)
@@ -414,17 +382,9 @@ class Session:
         return self._add(ev.SessionEnded.model_validate({"reason": reason, "text": text, **spent}))
 
 
-def nothing_to_resume(events: list[ev.Event], session_id: str) -> str:
-    """Why a session cannot be resumed, with the way out; empty if it can."""
-    if not any(isinstance(event, ev.PromptAdded) for event in events):
-        return f"The session {session_id} has no task yet; give it one with --session {session_id}."
-    ending = past.last_ending(events)
-    if ending is not None and ending.reason == "finished":
-        return (
-            f"The session {session_id} is finished, there is nothing to resume. Give it a further task with "
-            f"--session {session_id}, or go back with fork."
-        )
-    return ""
+async def _each(events: list[ev.Event]) -> AsyncGenerator[ev.Event]:
+    for event in events:
+        yield event
 
 
 def _model_for(settings: Settings) -> Model:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from harness_nb.errors import UsageError
+from harness_nb.ports import ModelSettings
 from harness_nb.types import Frozen, Limits
 
 THIS_CALL = frozenset({"directory", "session", "new", "fresh", "replay"})
@@ -55,6 +56,15 @@ class Settings(Frozen):
         """The limits of one prompt's work."""
         return Limits(
             max_turns=self.max_turns, max_cost=self.max_cost, max_minutes=self.max_minutes, max_tokens=self.max_tokens
+        )
+
+    def for_model(self, cache_key: str) -> ModelSettings:
+        """What each request asks for beyond messages and tools."""
+        return ModelSettings(
+            max_output_tokens=self.max_output_tokens,
+            temperature=self.temperature,
+            reasoning_effort=self.reasoning_effort,
+            cache_key=cache_key,
         )
 
     @property

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
+from harness_nb.draft import Draft
 from harness_nb.errors import SessionLockedError, StoreError, UsageError
 from harness_nb.events import Event, ModelReplied, PromptAdded, SessionEnded, SessionStarted, parse_event
 
@@ -92,10 +94,6 @@ class SessionStore:
             raise StoreError(f"The journal of the session cannot be written: {error}") from error
         self._seq = events[-1].seq if events else 0
 
-    def checkpoint(self, notebook: dict[str, Any]) -> None:
-        """Replace the session notebook: old or new, never a part."""
-        write_atomically(self.notebook_path, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
-
     def sink(self, call_id: str) -> OutputFile:
         """Where the whole output of a call goes if it is too large for the notebook."""
         safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in call_id)
@@ -164,16 +162,10 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         StoreError: if it cannot be written; the old file is untouched.
     """
-    data = text.encode("utf-8", "backslashreplace")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with Draft(path, [text.encode("utf-8", "backslashreplace")]) as draft:
+            draft.put_in_place()
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise StoreError(f"{path} cannot be written: {error}") from error
 
 
@@ -257,6 +249,11 @@ def summarise(session_id: str, events: list[Event], workspace: Path) -> SessionS
                 pass
     path = workspace / FOLDER / f"{session_id}.ipynb"
     return SessionSummary(session_id, title, started, status, turns, cost, path)
+
+
+def new_session_id() -> str:
+    """A name that sorts by time and is its own."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def find_session(workspace: Path, session_id: str) -> Path:

@@ -24,8 +24,9 @@ ROWS = [
     {"calls"},
     {"loop"},
     {
-        *("settings", "options", "store", "files", "notebook_file", "record", "recordings", "approval"),
-        *("surroundings", "pristine", "gate", "questions", "session"),
+        *("settings", "options", "store", "files", "draft", "notebook_file", "record", "recordings", "forking"),
+        *("replaying", "replay_ground", "approval", "surroundings", "workplace", "pristine", "gate", "questions"),
+        "session",
     },
     {"kernel"},
     {"models"},
@@ -35,17 +36,15 @@ ROWS = [
     {"demos"},
     {"cli"},
 ]
-# The session owns a run and makes the kernel and the model, so it ranks behind both.
+# The session owns a run and makes the kernel and the model, so it ranks behind both; playing a recording is a model.
 RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
+RANK["replaying"] = RANK["models"] + 0.2
 RANK["session"] = RANK["models"] + 0.5
-SAME_ROW_ALLOWED = {
-    *("store", "files", "notebook_file", "record", "recordings", "options", "settings", "approval", "surroundings"),
-    *("gate", "pristine", "questions", "session", "notebook", "outputs"),
-}
+SAME_ROW_ALLOWED = ROWS[11] | {"notebook", "outputs"}
 
 EDGES = {
     "openai": {"models"},
-    "jupyter_client": {"kernel"},
+    "jupyter_client": {"kernel", "verify"},
     "zmq": {"kernel"},
     "IPython": {"ui"},
     "ipywidgets": {"ui"},

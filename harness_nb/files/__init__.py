@@ -4,10 +4,20 @@ The session asks a ``FileStore`` after each call what has changed and journals t
 and restore with what the events say. Nothing here knows the loop, the kernel or the screen.
 """
 
-from harness_nb.files.restoring import PlannedFile, Restored, RestorePlan, files_at, files_now, plan_restore, restore
+from harness_nb.files.restoring import (
+    OUTSIDE,
+    PlannedFile,
+    Restored,
+    RestorePlan,
+    files_at,
+    files_now,
+    plan_restore,
+    restore,
+)
 from harness_nb.files.store import FileStore
 
 __all__ = [
+    "OUTSIDE",
     "FileStore",
     "PlannedFile",
     "RestorePlan",

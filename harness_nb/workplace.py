@@ -1,0 +1,114 @@
+"""The workspace of a session: what the model is told of it, its files, those that nobody may write, the checks.
+
+The session prepares it before each prompt, and the cells have it look after each call. All of it is about the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness_nb import events as ev
+from harness_nb.context import Surroundings, system_prompt
+from harness_nb.files import OUTSIDE, FileStore
+from harness_nb.gate import Gate
+from harness_nb.ports import Kernel
+from harness_nb.pristine import Pristine, put_back_note
+from harness_nb.settings import Settings
+from harness_nb.surroundings import gather
+from harness_nb.types import JsonObject
+
+
+class Workplace:
+    """The workspace of one session, whose files are kept in ``folder``; ``settings`` may change between prompts."""
+
+    def __init__(self, settings: Settings, kernel: Kernel, folder: Path) -> None:
+        self._workspace = settings.directory
+        self._kernel = kernel
+        self._settings = settings
+        self._surroundings: Surroundings | None = None
+        self._gate: Gate | None = None
+        self._pristine = Pristine(self._workspace, ())
+        self._files = FileStore(folder, self._workspace)
+        self._files.skip = _open_notebook(self._workspace)
+
+    @property
+    def known(self) -> bool:
+        """Whether the surroundings have been gathered, which is once a process."""
+        return self._surroundings is not None
+
+    @property
+    def environment(self) -> JsonObject:
+        """Facts about the machine and the kernel's Python."""
+        assert self._surroundings is not None
+        return dict(self._surroundings.environment)
+
+    def use(self, settings: Settings) -> None:
+        """Go on with other settings; other checks or read-only files are taken up anew, as they are then."""
+        if (settings.check, settings.read_only) != (self._settings.check, self._settings.read_only):
+            self._gate = None
+        self._settings = settings
+
+    async def gather(self) -> list[str]:
+        """Find out about machine, instructions and skills; warnings for the person."""
+        python, environment = self._kernel.python, self._kernel.environment
+        self._surroundings, warnings = await gather(self._settings, python, environment, self._patterns())
+        return warnings
+
+    async def prepare(
+        self, recorded: Mapping[str, str | None] | None, unknown: Sequence[ev.CellFinished] = ()
+    ) -> AsyncGenerator[ev.Event]:
+        """Look what has changed since the last prompt, and take the checks and read-only files as they are.
+
+        ``recorded`` is what the record of an earlier process says of the files. What changed is put down to the first
+        of the ``unknown`` cells, those that were cut off, or else to others.
+        """
+        if changes := await asyncio.to_thread(self._files.begin, recorded):
+            call_id, name = (unknown[0].call_id, unknown[0].name) if unknown else (OUTSIDE, OUTSIDE)
+            yield ev.FilesChanged(call_id=call_id, name=name, changes=changes)
+        for text in self.warnings():
+            yield ev.Warned(text=text)
+        if self._gate is None:
+            self._pristine = Pristine(self._workspace, self._patterns())
+            self._gate = Gate(self._workspace, self._settings.check, self._pristine, self._kernel.environment)
+
+    def inspect(self) -> tuple[str, tuple[ev.FileChange, ...]]:
+        """What the last cell did to the files; those that nobody may write are put back first. Blocking."""
+        note = put_back_note(*self._pristine.put_back())
+        return note, self._files.look()
+
+    def warnings(self) -> list[str]:
+        """What the person should know of the files, since this was last asked."""
+        return self._files.warnings()
+
+    @property
+    def gate(self) -> Gate:
+        """The checks of this prompt."""
+        assert self._gate is not None
+        return self._gate
+
+    @property
+    def read_only(self) -> tuple[str, ...]:
+        """The patterns of files that nobody may write."""
+        return self._pristine.patterns
+
+    def system_prompt(self) -> str:
+        """What the model is told, with the checks, limits and read-only files of this prompt."""
+        assert self._surroundings is not None
+        settings = self._settings
+        told = replace(self._surroundings, checks=settings.check, read_only=self.read_only, limits=settings.limits)
+        return system_prompt(told)
+
+    def _patterns(self) -> tuple[str, ...]:
+        """The patterns in force: those that were given, or the default where it matches anything."""
+        given, default = self._settings.read_only, self._settings.read_only_globs
+        return given or (default if Pristine(self._workspace, default).names else ())
+
+
+def _open_notebook(workspace: Path) -> frozenset[str]:
+    """The notebook that the person works in, as Jupyter servers name it: its changes are not the work's."""
+    path = Path(os.environ.get("JPY_SESSION_NAME", ""))
+    return frozenset([path.relative_to(workspace).as_posix()]) if path.is_relative_to(workspace) else frozenset()
