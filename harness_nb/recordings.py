@@ -109,7 +109,7 @@ class Recording:
     ``changes`` are the changes of files by this work, in their order; ``replayed`` says whether this work was itself
     played from a recording; ``origin`` is the session that the session was a replay of, where it is one. ``limit`` is
     the limit that ended it, ``time`` when it ended. ``copied`` says whether the session began as a fork.
-    ``previous`` is the fingerprint that it builds on, empty for the first of a session.
+    ``previous`` is the fingerprint that it builds on; ``find_recording`` does not look for it.
     """
 
     session: str

@@ -20,6 +20,9 @@ from harness_nb.types import Approval, Decision, Limits, Status, ToolCall
 NAMED = 5
 """So many differences are told one by one."""
 
+NOTHING = {"input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
+"""What a replay uses."""
+
 NOT_COMPARED = (Status.UNKNOWN, Status.INTERRUPTED, None)
 """Recorded statuses that say nothing of how the code runs."""
 
@@ -94,7 +97,8 @@ class Playing:
             self.differences.append(Difference(f"the work: {was.reason} → {reason}", status=True))
         line = summary_line(was, self.differences)
         turns = min(ended.turns, len(was.replies))
-        changes = {"reason": reason, "text": f"{text}; {line}" if text else line, "turns": turns}
+        told = f"{text}; {line}" if text else line
+        changes = {"reason": reason, "text": told, "turns": turns, "usage": NOTHING}
         return ev.SessionEnded.model_validate({**ended.model_dump(), **changes})
 
 

@@ -119,7 +119,7 @@ def ending(event: ev.SessionEnded, produced: str = "") -> str:
     """The last cell of one prompt's work: how it ended, and what it ``produced``."""
     head = _REASONS[event.reason]
     text = _one_line(event.text)
-    told = f"**{head}:** {escape_line(text)}\n\n" if text and event.reason != "finished" else ""
+    told = f"**{head}:** {escape_line(text)}\n\n" if text else ""
     facts = [count(event.turns, "turn"), *_usage(event.usage)]
     line = f"{told}*{'' if told else head + ': '}{', '.join(facts)}, {format_seconds(event.elapsed)}.*"
     return f"{line}\n\n{produced}" if produced else line

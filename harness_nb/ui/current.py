@@ -80,7 +80,7 @@ class CurrentSession:
 
     def _find(self, task: Task) -> Recording | None:
         settings, session = task.settings, self.session
-        first = fingerprint(task.prompt, task.given, {}, "")
+        first = _as_first(task)
         if session is None or not self._continues(session, settings):
             if settings.session:
                 return find_in_session(settings.directory, settings.session, task.prompt, task.given)
@@ -101,7 +101,7 @@ class CurrentSession:
         """
         session = self.session
         try:
-            if session is not None and self._continues(session, task.settings) and _goes_on(session, recording):
+            if session is not None and self._continues(session, task.settings) and _goes_on(session, task, recording):
                 await session.use(task.settings, approver, recording)
             else:
                 session = await self._leave_for(task.settings, approver, recording)
@@ -147,9 +147,17 @@ class CurrentSession:
         return opened
 
 
-def _goes_on(session: Session, recording: Recording | None) -> bool:
-    """Whether a recording can be played in this session: it follows on what was played there last."""
-    return recording is None or session.follows(recording)
+def _goes_on(session: Session, task: Task, recording: Recording | None) -> bool:
+    """Whether a recording, if there is one, can be played in this session: it follows on what was played there last."""
+    if recording is None:
+        return True
+    mark = session.fingerprint_of(task.prompt, task.given)
+    return bool(session.played_from) and mark == recording.fingerprint != _as_first(task)
+
+
+def _as_first(task: Task) -> str:
+    """The fingerprint of a task that begins a session."""
+    return fingerprint(task.prompt, task.given, {}, "")
 
 
 def notebook_folder(environment: Mapping[str, str] | None = None) -> Path:

@@ -17,6 +17,7 @@ from harness_nb import events as ev
 from harness_nb.budget import add_usage
 from harness_nb.outputs import format_bytes
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
+from harness_nb.recordings import REPLAY
 from harness_nb.types import Usage
 from harness_nb.ui import html
 from harness_nb.ui.html import Link
@@ -123,7 +124,9 @@ class Screen:
             case ev.ModelRequested():
                 self._turn = item.turn
                 self._reply = None
-                self._do(f"waiting for {item.model}")
+                played = item.model.startswith(REPLAY)
+                of = item.model.removeprefix(REPLAY)
+                self._do(f"playing the recording of {of}" if played else f"waiting for {of}")
             case TextDelta():
                 self._do("writing")
                 self._current_reply().add_text(item.text)
