@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness_nb.errors import MissingKeyError, UsageError
+from harness_nb.models.address import find_key
 from harness_nb.ports import Model
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -84,10 +85,13 @@ def _resolve_remote(spec: str, kind: str, name: str, base_url: str | None, envir
     """A model behind HTTP, with its address and key."""
     provider, example = REMOTE[kind]
     url = (base_url or environment.get(f"{provider}_BASE_URL", "")).strip()
-    key = environment.get(f"{provider}_API_KEY", "").strip()
+    key_name = f"{provider}_API_KEY"
+    key = environment.get(key_name, "").strip()
+    if provider == "OPENAI":
+        key, key_name = find_key(url, environment)
     if not key and not url:
         raise MissingKeyError(
-            f"{spec} needs {provider}_API_KEY, or a base URL of a server that takes no key ({provider}_BASE_URL or "
+            f"{spec} needs {key_name}, or a base URL of a server that takes no key ({provider}_BASE_URL or "
             f"--base-url, for example {example} for Ollama). {WITHOUT_KEY}"
         )
     if url and not url.startswith(("http://", "https://")):
@@ -98,10 +102,10 @@ def _resolve_remote(spec: str, kind: str, name: str, base_url: str | None, envir
     if kind == "openai":
         from harness_nb.models.responses import responses_model
 
-        return responses_model(name, base_url=url or OPENAI_URL, api_key=key)
+        return responses_model(name, base_url=url or OPENAI_URL, api_key=key, key_name=key_name)
     from harness_nb.models.chat import chat_model
 
-    return chat_model(name, base_url=url or OPENAI_URL, api_key=key)
+    return chat_model(name, base_url=url or OPENAI_URL, api_key=key, key_name=key_name)
 
 
 def _load_anthropic(spec: str) -> Callable[..., Model]:

@@ -12,7 +12,7 @@ from harness_nb.models.anthropic_blocks import write_request
 from harness_nb.models.anthropic_client import anthropic_endpoint
 from harness_nb.models.anthropic_reply import AnthropicReply
 from harness_nb.models.endpoint import READ_TIMEOUT
-from harness_nb.models.quirks import ANTHROPIC
+from harness_nb.models.quirks import anthropic_quirks
 from harness_nb.models.remote import Api, RemoteModel
 from harness_nb.models.retry import Sleep
 
@@ -27,5 +27,5 @@ def anthropic_model(
     ``base_url`` is without ``/v1``, as the library has it; where it stands there, it is taken off.
     """
     url = base_url.rstrip("/").removesuffix("/v1")
-    endpoint = anthropic_endpoint(url, api_key, ANTHROPIC, timeout=timeout)
+    endpoint = anthropic_endpoint(url, api_key, anthropic_quirks(url), timeout=timeout)
     return RemoteModel(f"anthropic:{model}", model, API, endpoint, sleep=sleep)

@@ -20,8 +20,19 @@ API = Api("/chat/completions", write_request, ChatReply)
 
 
 def chat_model(
-    model: str, *, base_url: str, api_key: str, timeout: float = READ_TIMEOUT, sleep: Sleep = asyncio.sleep
+    model: str,
+    *,
+    base_url: str,
+    api_key: str,
+    key_name: str = "OPENAI_API_KEY",
+    timeout: float = READ_TIMEOUT,
+    sleep: Sleep = asyncio.sleep,
 ) -> RemoteModel:
-    """The model that the server at ``base_url`` knows as ``model``. ``timeout`` is in seconds without a byte."""
-    endpoint = openai_endpoint(base_url, api_key, chat_quirks(base_url), timeout=timeout)
+    """The model that the server at ``base_url`` knows as ``model``.
+
+    ``key_name`` is the environment variable that holds the key, for messages; ``timeout`` is in seconds without a byte.
+    """
+    endpoint = openai_endpoint(
+        base_url, api_key, chat_quirks(base_url, model), model=model, key_name=key_name, timeout=timeout
+    )
     return RemoteModel(f"chat:{model}", model, API, endpoint, sleep=sleep)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from harness_nb.errors import ModelError, RefusalError, TransientModelError
 from harness_nb.models.calls import read_call, with_unique_ids
-from harness_nb.models.chat_messages import PROVIDER
+from harness_nb.models.chat_messages import CALL_EXTRAS, PROVIDER
 from harness_nb.models.endpoint import DONE
 from harness_nb.models.pricing import read_figure
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta
@@ -20,6 +20,11 @@ from harness_nb.types import JsonObject, Message, TextPart, Usage
 _LENGTH = {"length", "max_tokens", "model_length"}
 _REASONING = ("reasoning_content", "reasoning")
 """Where servers put reasoning text: DeepSeek, vLLM and llama.cpp the first, OpenRouter and Ollama the second."""
+
+_DETAILS = "reasoning_details"
+"""Where OpenRouter puts the reasoning items of the providers behind it, with their signatures."""
+
+_GROWING = frozenset({"text", "summary", "data"})
 
 
 @dataclass(slots=True)
@@ -31,6 +36,7 @@ class _Call:
     name: str = ""
     arguments: str = ""
     whole: JsonObject | None = None
+    extra: JsonObject | None = None
 
 
 class ChatReply:
@@ -45,6 +51,7 @@ class ChatReply:
         self._texts: list[str] = []
         self._refusals: list[str] = []
         self._reasoning: dict[str, list[str]] = {}
+        self._details: list[JsonObject] = []
         self._calls: list[_Call] = []
         self._finish: str | None = None
         self._done = False
@@ -94,7 +101,11 @@ class ChatReply:
             for position, call in enumerate(self._calls)
         ]
         calls = with_unique_ids(read, messages)
-        items = {name: "".join(pieces) for name, pieces in self._reasoning.items()}
+        items: JsonObject = {name: "".join(pieces) for name, pieces in self._reasoning.items()}
+        if self._details:
+            items[_DETAILS] = self._details
+        if extras := {call.call_id: made.extra for call, made in zip(calls, self._calls, strict=True) if made.extra}:
+            items[CALL_EXTRAS] = extras
         return Message(
             role="assistant",
             content=(TextPart(text=text),) if text else (),
@@ -117,6 +128,8 @@ class ChatReply:
                 self._reasoning.setdefault(name, []).append(text)
                 yield ReasoningDelta(text)
                 break
+        for detail in delta.get(_DETAILS) or []:
+            self._take_detail(detail)
         content = delta.get("content")
         for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
             if part.get("type") == "text" and (text := part.get("text")):
@@ -126,6 +139,17 @@ class ChatReply:
         for piece in delta.get("tool_calls") or []:
             self._take_call(piece)
 
+    def _take_detail(self, detail: JsonObject) -> None:
+        """Add a piece of a reasoning item to the one with its index and type, or begin a new one."""
+        last = self._details[-1] if self._details else {}
+        if last and all(last.get(key) == detail.get(key) for key in ("index", "type")):
+            for key, value in detail.items():
+                grows = key in _GROWING and isinstance(value, str) and isinstance(last.get(key), str)
+                if value is not None:
+                    last[key] = last[key] + value if grows else value
+        else:
+            self._details.append(dict(detail))
+
     def _take_call(self, piece: JsonObject) -> None:
         """Add a piece to the call that it belongs to, or begin a new one."""
         function = piece.get("function") or {}
@@ -133,6 +157,7 @@ class ChatReply:
         index = piece.get("index")
         call = self._find(index if isinstance(index, int) else None, call_id, name)
         call.call_id = call.call_id or call_id
+        call.extra = piece.get(CALL_EXTRAS) or call.extra
         if name != call.name:  # some servers repeat the name in each piece
             call.name += name
         if isinstance(arguments, dict):
@@ -169,4 +194,5 @@ def _read_usage(usage: JsonObject) -> Usage:
         cached_input_tokens=read_figure(inputs.get("cached_tokens")),
         cache_write_tokens=read_figure(inputs.get("cache_write_tokens")),
         reasoning_tokens=read_figure(outputs.get("reasoning_tokens")),
+        cost_usd=float(cost) if isinstance(cost := usage.get("cost"), int | float) else None,
     )

@@ -30,7 +30,7 @@ CONNECT_TIMEOUT = 10.0
 DONE: JsonObject = {"done": True}
 """Stands for ``data: [DONE]`` among the events of a stream; compare with ``is``."""
 
-_LEARNABLE = frozenset({400, 404, 415, 422, 501})
+_LEARNABLE = frozenset({400, 404, 415, 422, 500, 501})
 
 
 class Client(Protocol):
@@ -111,7 +111,8 @@ class Endpoint:
         self, response: httpx2.Response, body: JsonObject, build: Callable[[Quirks], JsonObject], used: set[int]
     ) -> JsonObject | None:
         """Another body in place of the rejected one, and the quirks for it; ``None`` if nothing can be left out."""
-        while response.status_code in _LEARNABLE and (learnt := learn(self.quirks, response.text, used)):
+        layout = response.status_code == 500
+        while response.status_code in _LEARNABLE and (learnt := learn(self.quirks, response.text, used, layout=layout)):
             quirks, number = learnt
             used.add(number)
             changed = build(quirks)

@@ -72,9 +72,24 @@ LASTING_CODES = re.compile(r"^(invalid|unsupported|unknown_parameter|missing|ima
 OVERFLOW_TEXT = re.compile(
     r"maximum context length|context length exceeded|greater than the context length|available context size"
     r"|exceeds? the (model's )?context|context window|prompt is too long|input token count|request too large"
-    r"|reduce the length of the (messages|prompt|input)|exceed context limit",
+    r"|reduce the length of the (messages|prompt|input)|exceed context limit|context size has been exceeded"
+    r"|context length of only|maximum prompt length|input is too long|token count of [\d,]+ exceeds"
+    r"|max_new_tokens. must be <=|too large for model with",
     re.IGNORECASE,
 )
+ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(says, re.IGNORECASE | re.DOTALL), advice)
+    for says, advice in (
+        (r"enable-auto-tool-choice", "Start vLLM with --enable-auto-tool-choice --tool-call-parser NAME."),
+        (r"requires? --jinja", "Start llama-server with --jinja."),
+        (r"not support (tool|function)|no endpoints found that support tool", "Name a model that can call tools."),
+        (r"try pulling it|model .{1,80} not found", "Pull it (`ollama pull NAME`), or name a model that is there."),
+        (r"no models? loaded", "Load a model in the server first."),
+        (r"deployment .{0,60}does not exist|DeploymentNotFound", "On Azure NAME is the name of your deployment."),
+    )
+)
+"""What to do about complaints of known servers, in which they do not say it or say it in their own terms."""
+
 WAIT_TEXT = re.compile(r"try again in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b", re.IGNORECASE)
 
 
@@ -160,6 +175,7 @@ def model_error(
     kind, advice = _classify(status, codes, complaint.message, should_retry)
     if kind is AuthenticationError:
         advice = f"Check the API key and what it may use ({key_name})."
+    advice = next((said for says, said in ADVICE if says.search(complaint.message)), advice)
     label = " ".join(part for part in (str(status or ""), f"({complaint.code})" if complaint.code else "") if part)
     text = f"{where} answered with an error {label}".rstrip()
     text += f": {complaint.message.rstrip('. ')}." if complaint.message else "."

@@ -12,32 +12,46 @@ import httpx2
 import openai
 
 from harness_nb.errors import ModelError
+from harness_nb.models.address import Address, read_address
 from harness_nb.models.endpoint import CONNECT_TIMEOUT, Endpoint
 from harness_nb.models.quirks import Quirks
 from harness_nb.types import JsonObject
 
-KEY_NAME = "OPENAI_API_KEY"
 
-
-def openai_endpoint(base_url: str, api_key: str, quirks: Quirks, *, timeout: float) -> Endpoint:
-    """The server at ``base_url``. ``timeout`` is in seconds without a single byte."""
-    client = OpenAIClient(base_url, api_key, timeout=timeout, connect=min(timeout, CONNECT_TIMEOUT))
-    return Endpoint(client, base_url, quirks, api_key=api_key, key_name=KEY_NAME, timeout=timeout)
+def openai_endpoint(
+    base_url: str, api_key: str, quirks: Quirks, *, model: str, key_name: str, timeout: float
+) -> Endpoint:
+    """The server of ``model`` at ``base_url``. ``timeout`` is in seconds without a single byte."""
+    address = read_address(base_url, api_key, model)
+    client = OpenAIClient(address, api_key, timeout=timeout, connect=min(timeout, CONNECT_TIMEOUT))
+    return Endpoint(client, address.base_url, quirks, api_key=api_key, key_name=key_name, timeout=timeout)
 
 
 class OpenAIClient:
     """See ``endpoint.Client``. Times are in seconds: ``timeout`` without a single byte, ``connect`` to connect."""
 
-    def __init__(self, base_url: str, api_key: str, *, timeout: float, connect: float) -> None:
+    def __init__(self, address: Address, api_key: str, *, timeout: float, connect: float) -> None:
+        self._headers: dict[str, Any] = {**address.headers}
+        if not address.bearer:
+            self._headers["Authorization"] = openai.Omit()
         self.library = openai.AsyncOpenAI(
-            api_key=api_key, base_url=base_url, max_retries=0, timeout=openai.Timeout(timeout, connect=connect)
+            api_key=api_key,
+            base_url=address.base_url,
+            default_query=address.query,
+            max_retries=0,
+            timeout=openai.Timeout(timeout, connect=connect),
         )
 
     async def post(self, path: str, body: JsonObject) -> httpx2.Response:
         """See ``endpoint.Client``."""
         try:
             stream = await self.library.post(
-                path, cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[Any]
+                path,
+                cast_to=object,
+                body=body,
+                options={"headers": self._headers},
+                stream=True,
+                stream_cls=openai.AsyncStream[Any],
             )
         except openai.APIStatusError as error:
             return error.response

@@ -16,10 +16,14 @@ from typing import Protocol
 
 from harness_nb.budget import add_usage
 from harness_nb.errors import ModelError
+from harness_nb.models.calls import with_unique_ids
+from harness_nb.models.chat_messages import PROVIDER as CHAT_PROVIDER
 from harness_nb.models.endpoint import Endpoint
+from harness_nb.models.pictures import keep_last_pictures
 from harness_nb.models.pricing import find_provider, with_cost
 from harness_nb.models.quirks import Quirks
 from harness_nb.models.retry import Sleep, stream_with_retries
+from harness_nb.models.text_forms import TextForms
 from harness_nb.ports import Delta, ModelSettings, TextDelta, Withdrawn
 from harness_nb.types import JsonObject, Message, TextPart, ToolSpec, Usage
 
@@ -113,21 +117,52 @@ class RemoteModel:
     ) -> AsyncGenerator[Delta | Message]:
         """One request."""
         reply = self._api.read(self._endpoint.host, self._endpoint.failure)
-        build = partial(self._api.write, self._model, messages, tools, settings)
+        build = partial(self._build, messages, tools, settings)
+        forms = TextForms(tools) if self._endpoint.quirks.text_forms else None
         streamed = False
         async with aclosing(self._endpoint.events(self._api.path, build)) as events:
             async for event in events:
                 for delta in reply.feed(event):
                     streamed |= isinstance(delta, TextDelta)
-                    yield delta
+                    for shown in forms.feed(delta.text) if forms and isinstance(delta, TextDelta) else (delta,):
+                        yield shown
                 if reply.ended:  # not every server closes the connection then
                     break
         message = reply.message(messages)
         if message.text and not streamed:
-            yield TextDelta(message.text)
+            for delta in forms.feed(message.text) if forms else (TextDelta(message.text),):
+                yield delta
+        if forms:
+            for delta in forms.close(calls=not message.tool_calls, cut=message.finish_reason == "length"):
+                yield delta
+            message = with_text_forms(message, forms, messages)
         self.accepts_images = self._endpoint.quirks.images  # false once the server has rejected a picture
-        usage = with_cost(message.usage or Usage(), self._provider, message.model, self._model)
+        usage = message.usage or Usage()
+        if usage.cost_usd is None or not self._endpoint.quirks.cost_in_usage:
+            usage = usage.model_copy(update={"cost_usd": None})
+            usage = with_cost(usage, self._provider, message.model, self._model)
         yield message.model_copy(update={"usage": usage, "model": message.model or self._model})
+
+    def _build(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, quirks: Quirks
+    ) -> JsonObject:
+        kept = keep_last_pictures(messages, quirks.image_limit)
+        return self._api.write(self._model, kept, tools, settings, quirks)
+
+
+def with_text_forms(message: Message, forms: TextForms, messages: Sequence[Message]) -> Message:
+    """``message``, a reply to ``messages``, without the thinking and the calls that stood in its text."""
+    if forms.text == message.text and not forms.calls:
+        return message
+    content = (TextPart(text=forms.text),) if forms.text.strip() else ()
+    if not forms.calls:
+        return message.model_copy(update={"content": content})
+    finish = message.finish_reason if message.finish_reason == "length" else "tool_calls"
+    calls = with_unique_ids(forms.calls, messages)
+    kept = message.provider_items if message.provider == CHAT_PROVIDER else ()  # elsewhere they hold the text as it was
+    return message.model_copy(
+        update={"content": content, "tool_calls": calls, "finish_reason": finish, "provider_items": kept}
+    )
 
 
 def join_parts(parts: Sequence[Message]) -> Message:

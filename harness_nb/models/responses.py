@@ -15,7 +15,7 @@ from harness_nb.models.calls import read_call, with_unique_ids
 from harness_nb.models.endpoint import DONE, READ_TIMEOUT
 from harness_nb.models.openai_client import openai_endpoint
 from harness_nb.models.pricing import read_figure
-from harness_nb.models.quirks import RESPONSES
+from harness_nb.models.quirks import responses_quirks
 from harness_nb.models.remote import Api, RemoteModel
 from harness_nb.models.response_items import PROVIDER, write_request
 from harness_nb.models.retry import Sleep
@@ -179,8 +179,19 @@ API = Api("/responses", write_request, ResponseReply)
 
 
 def responses_model(
-    model: str, *, base_url: str, api_key: str, timeout: float = READ_TIMEOUT, sleep: Sleep = asyncio.sleep
+    model: str,
+    *,
+    base_url: str,
+    api_key: str,
+    key_name: str = "OPENAI_API_KEY",
+    timeout: float = READ_TIMEOUT,
+    sleep: Sleep = asyncio.sleep,
 ) -> RemoteModel:
-    """The model that the server at ``base_url`` knows as ``model``. ``timeout`` is in seconds without a byte."""
-    endpoint = openai_endpoint(base_url, api_key, RESPONSES, timeout=timeout)
+    """The model that the server at ``base_url`` knows as ``model``.
+
+    ``key_name`` is the environment variable that holds the key, for messages; ``timeout`` is in seconds without a byte.
+    """
+    endpoint = openai_endpoint(
+        base_url, api_key, responses_quirks(base_url), model=model, key_name=key_name, timeout=timeout
+    )
     return RemoteModel(f"openai:{model}", model, API, endpoint, sleep=sleep)
