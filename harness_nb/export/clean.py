@@ -93,7 +93,7 @@ class _Composer:
             else:
                 self._code(source, outputs, ["nbval-ignore-output"] if source.startswith("%%writefile") else [])
         self._number()
-        plain = re.sub(r"<[^>]+>|\\(?=\W)", "", title)
+        plain = re.sub(r"<[^>]+>|&[a-z]+;|\\(?=\W)", "", title)
         return CleanExport(
             self._notebook(kept), plain, self._notes(kept), tuple(self.choice.unresolved), kept, len(self.story.steps)
         )

@@ -22,8 +22,9 @@ from harness_nb.events import Event, SessionStarted
 from harness_nb.export.clean import CleanExport, clean_notebook
 from harness_nb.export.history import Blob, is_junk
 from harness_nb.files import FileStore
-from harness_nb.notebook import NotebookFold, events_of
-from harness_nb.store import FOLDER, find_session, read_journal, write_atomically
+from harness_nb.notebook import NotebookFold
+from harness_nb.record import read_record
+from harness_nb.store import FOLDER, write_atomically
 from harness_nb.tools import SETUP_SOURCE
 from harness_nb.types import JsonObject
 
@@ -66,7 +67,7 @@ def export_session(
         StoreError: if the file cannot be written.
     """
     workspace = workspace.resolve()
-    told = events if events is not None else session_events(workspace, session_id)
+    told = events if events is not None else read_record(workspace, session_id)[0]
     result = (
         clean_notebook(
             told, blob or FileStore(workspace / FOLDER / session_id, workspace).blob, WorkspaceNow(workspace)
@@ -79,19 +80,6 @@ def export_session(
     notebook = result.notebook if result else plain_notebook(told, session_id, workspace, path)
     write_export(notebook, path, session_id)
     return Exported(path, _notes(result, workspace, path), result is None or result.complete)
-
-
-def session_events(workspace: Path, session_id: str) -> list[Event]:
-    """The events of a session: from its journal, else from its notebook alone.
-
-    Raises:
-        UsageError: if there is neither.
-        StoreError: if the notebook is damaged.
-    """
-    notebook = workspace / FOLDER / f"{session_id}.ipynb"
-    if not (workspace / FOLDER / session_id / "journal.jsonl").is_file() and notebook.is_file():
-        return events_of(json.loads(notebook.read_text("utf-8")))
-    return read_journal(find_session(workspace, session_id) / "journal.jsonl")[0]
 
 
 class WorkspaceNow:
