@@ -108,7 +108,8 @@ class Recording:
 
     ``changes`` are the changes of files by this work, in their order; ``replayed`` says whether this work was itself
     played from a recording; ``origin`` is the session that the session was a replay of, where it is one. ``limit`` is
-    the limit that ended it, ``time`` when it ended. ``copied`` says whether the session began as a fork.
+    the limit that ended it, ``time`` when it ended. ``copied`` says whether the session began with a copy of
+    another.
     ``previous`` is the fingerprint that it builds on; ``find_recording`` does not look for it.
     """
 
@@ -368,5 +369,5 @@ class Part:
             limit=self._limit,
             replayed=self._replayed,
             origin=str(self._origin.get("session", "")) if self._origin.get("kind") == "replay" else "",
-            copied=self._origin.get("kind") == "fork",
+            copied="events" in self._origin,
         )

@@ -18,7 +18,9 @@ from filelock import FileLock, Timeout
 from harness_nb import events as ev
 from harness_nb.files import FileStore, PlannedFile, Restored, RestorePlan, restore
 from harness_nb.files.walk import stamp_at
-from harness_nb.notebook import NotebookFold
+from harness_nb.notebook import FORMAT_VERSION, NotebookFold
+from harness_nb.past import renumbered
+from harness_nb.record import read_record
 from harness_nb.recordings import REPLAY, Recording, recorded_changes
 from harness_nb.store import FOLDER, read_journal
 from harness_nb.types import JsonObject
@@ -35,13 +37,21 @@ def base_of(recording: Recording) -> str:
 class ReplayGround:
     """The ground of one replay session. ``base`` is the session that it is a replay of, ``session`` its own name.
 
-    ``earlier`` are the changes of files by the replays before it. Takes the events of the replay, to know what it has
-    changed itself.
+    ``earlier`` are the changes of files by the replays before it, ``before`` the events of the session in front of the
+    prompt that is played first. Takes the events of the replay, to know what it has changed itself.
     """
 
-    def __init__(self, workspace: Path, base: str, session: str, earlier: Iterable[ev.FileChange] = ()) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        base: str,
+        session: str,
+        earlier: Iterable[ev.FileChange] = (),
+        before: Sequence[ev.Event] = (),
+    ) -> None:
         self.base = base
         self.session = session
+        self.events = [self._as_own(event, len(before)) for event in before]
         self._workspace = workspace
         self._earlier = _states(earlier)
         self._made: dict[str, str | None] = {}
@@ -59,7 +69,7 @@ class ReplayGround:
             name = f"{base}{'-replay' if number == 1 else f'-replay-{number}'}"
             folder, notebook = workspace / FOLDER / name, workspace / FOLDER / f"{name}.ipynb"
             if not folder.exists() and not notebook.exists():
-                return cls(workspace, base, free or name, earlier)
+                return cls(workspace, base, free or name, earlier, _before(workspace, recording))
             earlier += recorded_changes(workspace, name) if name != recording.session else []
             if not free and name != recording.session and _remove_if_temporary(folder, notebook):
                 free = name
@@ -69,6 +79,13 @@ class ReplayGround:
     def origin(self) -> JsonObject:
         """What ``SessionStarted`` says of it."""
         return {"kind": "replay", "session": self.base}
+
+    def _as_own(self, event: ev.Event, count: int) -> ev.Event:
+        """An event of the other session as one of this."""
+        if not isinstance(event, ev.SessionStarted):
+            return event
+        changes = {"session_id": self.session, "origin": {**self.origin, "events": count}}
+        return event.model_copy(update={**changes, "format_version": FORMAT_VERSION})
 
     def apply(self, event: ev.Event) -> None:
         """Fold an event of the replay in."""
@@ -133,10 +150,11 @@ def _is_temporary(folder: Path, notebook: Path) -> bool:
         if not (folder / "journal.jsonl").is_file():
             return not notebook.exists()
         events, warnings = read_journal(folder / "journal.jsonl")
-        played = all(event.model.startswith(REPLAY) for event in events if isinstance(event, ev.ModelRequested))
         started = next((event for event in events if isinstance(event, ev.SessionStarted)), None)
-        a_replay = started is None or started.origin.get("kind") == "replay"
-        return played and a_replay and not warnings and _as_written(events, folder.name, notebook)
+        origin: JsonObject = started.origin if started else {"kind": "replay"}
+        own = events[origin.get("events", 0) :]
+        played = all(event.model.startswith(REPLAY) for event in own if isinstance(event, ev.ModelRequested))
+        return played and origin.get("kind") == "replay" and not warnings and _as_written(events, folder.name, notebook)
     return False
 
 
@@ -159,6 +177,21 @@ def _code(cell: JsonObject) -> str:
     source = cell.get("source", "")
     text = "".join(source) if isinstance(source, list) else str(source)
     return text if cell.get("cell_type") == "code" else ""
+
+
+def _before(workspace: Path, recording: Recording) -> list[ev.Event]:
+    """What a session had recorded when the work on this prompt began, where it was not the first one."""
+    if not recording.previous:
+        return []
+    events, _ = read_record(workspace, recording.session)
+    marks = ("", recording.fingerprint)
+    starts = [
+        index
+        for index, event in enumerate(events)
+        if isinstance(event, ev.PromptAdded) and event.prompt == recording.prompt and event.fingerprint in marks
+    ]
+    ends = [index for index, event in enumerate(events[: starts[-1]]) if isinstance(event, ev.SessionEnded)]
+    return renumbered(events[: ends[-1] + 1]) if ends else []
 
 
 def _states(changes: Iterable[ev.FileChange]) -> dict[str, set[str | None]]:

@@ -172,7 +172,8 @@ class Session:
             name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE, spare=spare
         )
         store = SessionStore(settings.directory, ground.session)
-        return cls(settings, approver, None, kernel, store, ground.session, ground=ground)
+        store.rewrite(ground.events)
+        return cls(settings, approver, None, kernel, store, ground.session, ground.events, ground=ground)
 
     async def use(self, settings: Settings, approver: Approver, recording: Recording | None = None) -> None:
         """Go on with other settings: another model, other limits or checks, from the next prompt on.
@@ -209,7 +210,7 @@ class Session:
         if recording is None:
             self._model, self._ground = self._model or _model_for(self._settings), None
         self._playing = Playing(recording, self._approver_in_force) if recording else None
-        mark = self._chain.next(prompt, options or {})
+        mark = recording.fingerprint if recording else self._chain.next(prompt, options or {})
         async with aclosing(self._work_on(self._opening(words.CONTINUED, prompt, mark), past.Spent())) as items:
             async for item in items:
                 yield item

@@ -68,6 +68,38 @@ def test_a_limit_gives_one_and_a_replay_plays_it_again(tmp_path: Path) -> None:
     assert len(list((tmp_path / "harness_sessions").glob("*.ipynb"))) == 2
 
 
+def test_a_replay_plays_all_prompts_and_says_what_came_out_differently(tmp_path: Path) -> None:
+    bash = {"calls": [{"name": "bash", "arguments": {"command": "test -e gone && cat gone"}}]}
+    (tmp_path / "gone").write_text("here\n")
+    model = write_script(tmp_path, bash, FINISH)
+    assert harness(tmp_path, "run", "go", "--model", model, "--check", "true").returncode == 0
+    session_id = next((tmp_path / "harness_sessions").glob("*.ipynb")).stem
+    (tmp_path / "script.json").unlink()
+    again = harness(tmp_path, "replay", session_id)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == "The answer is **42**.\n"
+    assert f"played from the recording of {session_id}: 1 call, all as recorded; no model was called" in again.stderr
+    assert "check passed: true" in again.stderr
+    (tmp_path / "gone").unlink()
+    differently = harness(tmp_path, "replay", session_id)
+    assert differently.returncode == 1
+    assert "came out with another status than recorded: [2] bash ok → error" in differently.stderr
+
+
+def test_run_works_anew_and_replay_only_plays(tmp_path: Path) -> None:
+    model = write_script(tmp_path, FINISH)
+    refused = harness(tmp_path, "run", "go", "--model", model, "--replay")
+    assert refused.returncode == 2
+    assert "There is no recording of this task with these options" in refused.stderr
+    assert harness(tmp_path, "run", "go", "--model", model).returncode == 0
+    assert harness(tmp_path, "run", "go", "--model", model).returncode == 0
+    assert len(list((tmp_path / "harness_sessions").glob("*.ipynb"))) == 2
+    (tmp_path / "script.json").unlink()
+    played = harness(tmp_path, "run", "go", "--model", model, "--replay")
+    assert (played.returncode, played.stdout) == (0, "The answer is **42**.\n"), played.stderr
+    assert "no model was called" in played.stderr
+
+
 def test_wrong_calls_give_two_and_start_nothing(tmp_path: Path) -> None:
     for words, told in (
         (("run", "go"), "OPENAI_API_KEY"),

@@ -15,21 +15,33 @@ from harness_nb.cli.demo import run_demo
 from harness_nb.cli.doctor import diagnose
 from harness_nb.cli.past import resume as resume_session
 from harness_nb.cli.past import show_sessions, show_steps
+from harness_nb.cli.replay import play_session, play_task
 from harness_nb.cli.running import WRONG_CALL, run_prompts
 from harness_nb.cli.screen import screen_for
 from harness_nb.demos import DEMOS
 from harness_nb.errors import UsageError
-from harness_nb.events import PromptAdded
 from harness_nb.options import given_options, make_options
-from harness_nb.record import read_record
 from harness_nb.settings import Settings
 
 JSON_OPTION = click.option("--json", "json_lines", is_flag=True, help="print events as JSON lines on stdout")
 
 
+RECORDED = ("fresh", "replay")
+"""Options that say whether recorded work will do; of the commands, ``run`` has them."""
+
+
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that ``%%agent`` has, on a click command."""
-    for option in reversed(make_options()):
+    """The options that ``%%agent`` has, on a click command, but for those that only one command can have."""
+    return _with_options(command, [option for option in make_options() if option.name not in RECORDED])
+
+
+def recorded_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options about recorded work, on a click command."""
+    return _with_options(command, [option for option in make_options() if option.name in RECORDED])
+
+
+def _with_options(command: Callable[..., Any], options: list[click.Option]) -> Callable[..., Any]:
+    for option in reversed(options):
         names = [*option.opts, *option.secondary_opts]
         kwargs = {"type": option.type, "help": option.help, "metavar": option.metavar, "multiple": option.multiple}
         flag = {"is_flag": True, "default": False, "help": option.help}
@@ -49,13 +61,18 @@ def commands() -> None:
 @commands.command()
 @click.argument("task")
 @session_options
+@recorded_options
 @JSON_OPTION
 def run(task: str, json_lines: bool, **options: Any) -> None:
-    """Work on TASK (or on what stands in standard input, for '-') in a workspace."""
+    """Work on TASK (or on what stands in standard input, for '-') in a workspace; anew, unless --replay is given."""
     prompt = sys.stdin.read() if task == "-" else task
     if not prompt.strip():
         _refuse("the task is empty; write in a few sentences what is to be done")
-    sys.exit(run_prompts(_settings(options), [prompt], screen_for(json_lines))[0])
+    settings, given, screen = _settings(options), given_options(options), screen_for(json_lines)
+    with _refusing():
+        if settings.replay:
+            sys.exit(play_task(settings, prompt, given, screen))
+        sys.exit(run_prompts(settings, [prompt], screen, given)[0])
 
 
 @commands.command()
@@ -76,12 +93,14 @@ def demo(name: str | None, json_lines: bool, **options: Any) -> None:
 @session_options
 @JSON_OPTION
 def replay(session_id: str, json_lines: bool, **options: Any) -> None:
-    """Play a recorded session again: its code really runs, in a fresh kernel, and no model is called."""
-    settings = _settings({**options, "model": f"replay:{session_id}", "new": True})
+    """Play a recorded session again: its code really runs, in a fresh kernel, and no model is called.
+
+    The exit code is 0 if the work finished and every call came out with the status that is recorded. Options take the
+    place of those that the session had.
+    """
+    given = {name: value for name, value in given_options(options).items() if name not in ("new", "session", "model")}
     with _refusing():
-        events, _ = read_record(settings.directory, session_id)
-    prompts = [event.prompt for event in events if isinstance(event, PromptAdded)]
-    sys.exit(run_prompts(settings, prompts, screen_for(json_lines))[0])
+        sys.exit(play_session(Path.cwd(), session_id, given, screen_for(json_lines)))
 
 
 @commands.command()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,6 +18,7 @@ from harness_nb.approval import TerminalApprover
 from harness_nb.cli.screen import JsonScreen, Screen
 from harness_nb.errors import HarnessError, StoreError, UsageError
 from harness_nb.ports import Delta
+from harness_nb.recordings import Recording
 from harness_nb.session import Session
 from harness_nb.settings import Settings
 
@@ -27,22 +29,29 @@ Job = Callable[[Session], AsyncGenerator[ev.Event | Delta]]
 """A piece of work for a session, such as one prompt."""
 
 
-def run_prompts(settings: Settings, prompts: list[str], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
-    """Work on prompts in one session, as ``run_jobs``."""
-    return run_jobs(settings, [partial(_send, prompt) for prompt in prompts], screen)
+def run_prompts(
+    settings: Settings, prompts: list[str], screen: Screen, given: Mapping[str, Any] | None = None
+) -> tuple[int, ev.SessionEnded | None]:
+    """Work on prompts in one session, as ``run_jobs``; ``given`` are the options of the call."""
+    return run_jobs(settings, [partial(_send, prompt, given) for prompt in prompts], screen)
 
 
-def _send(prompt: str, session: Session) -> AsyncGenerator[ev.Event | Delta]:
-    return session.send(prompt)
+def _send(prompt: str, given: Mapping[str, Any] | None, session: Session) -> AsyncGenerator[ev.Event | Delta]:
+    return session.send(prompt, given)
 
 
-def run_jobs(settings: Settings, jobs: Sequence[Job], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
+def run_jobs(
+    settings: Settings, jobs: Sequence[Job], screen: Screen, recording: Recording | None = None
+) -> tuple[int, ev.SessionEnded | None]:
     """Do pieces of work in one session, until one does not finish. The exit code, and how the last one ended.
+
+    Where a ``recording`` is played first, work that ended otherwise than finished is followed by the next all the same:
+    so it was recorded.
 
     Errors of the call are printed and give 2; an interrupt (Ctrl-C, SIGTERM) completes the record and gives 130.
     """
     try:
-        return asyncio.run(_run_jobs(settings, jobs, screen))
+        return asyncio.run(_run_jobs(settings, jobs, screen, recording))
     except UsageError as error:
         click.echo(f"harness-nb: {error}", err=True)
         return WRONG_CALL, None
@@ -51,12 +60,14 @@ def run_jobs(settings: Settings, jobs: Sequence[Job], screen: Screen) -> tuple[i
         return UNFINISHED, None
 
 
-async def _run_jobs(settings: Settings, jobs: Sequence[Job], screen: Screen) -> tuple[int, ev.SessionEnded | None]:
+async def _run_jobs(
+    settings: Settings, jobs: Sequence[Job], screen: Screen, recording: Recording | None
+) -> tuple[int, ev.SessionEnded | None]:
     try:
-        session = await Session.open(settings, TerminalApprover())
+        session = await Session.open(settings, TerminalApprover(), recording=recording)
     except StoreError as error:
         raise UsageError(str(error)) from error
-    task = asyncio.ensure_future(_do_all(session, jobs, screen))
+    task = asyncio.ensure_future(_do_all(session, jobs, screen, to_the_end=recording is not None))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):
@@ -75,7 +86,7 @@ async def _run_jobs(settings: Settings, jobs: Sequence[Job], screen: Screen) -> 
     return FINISHED if finished else UNFINISHED, session.ending
 
 
-async def _do_all(session: Session, jobs: Sequence[Job], screen: Screen) -> None:
+async def _do_all(session: Session, jobs: Sequence[Job], screen: Screen, to_the_end: bool) -> None:
     for job in jobs:
         answer = ""
         async with aclosing(job(session)) as items:
@@ -86,7 +97,7 @@ async def _do_all(session: Session, jobs: Sequence[Job], screen: Screen) -> None
         if answer and not isinstance(screen, JsonScreen):
             sys.stderr.flush()
             click.echo(answer)
-        if session.ending is None or session.ending.reason != "finished":
+        if session.ending is None or (session.ending.reason != "finished" and not to_the_end):
             return
 
 
