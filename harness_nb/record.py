@@ -14,7 +14,7 @@ from harness_nb.budget import add_usage
 from harness_nb.errors import StoreError, UsageError
 from harness_nb.notebook import NotebookFold, events_of
 from harness_nb.notebook_file import NotebookFile
-from harness_nb.past import joined
+from harness_nb.past import joined, renumbered
 from harness_nb.store import (
     FOLDER,
     SessionStore,
@@ -39,9 +39,11 @@ class Record:
         self.ending: ev.SessionEnded | None = None
         self._notebook = NotebookFold(session_id)
         self._file = NotebookFile(store.notebook_path, past=past)
+        self._seq = max((event.seq for event in past), default=0)
+        self._saved = None if past else True
         for event in past:
             self._fold(event)
-        store.continue_after(max((event.seq for event in past), default=0))
+        store.continue_after(self._seq)
 
     def add(self, event: ev.Event) -> ev.Event:
         """Write an event to the journal and fold it into the notebook; in-between states of outputs are only shown.
@@ -53,10 +55,11 @@ class Record:
             return event
         stamped = self.store.append(event)
         self._fold(stamped)
+        self._saved = False
         if isinstance(stamped, ev.CellFinished):
             self.store.close_outputs()
         if isinstance(stamped, ev.SessionEnded):
-            self._file.save(self._notebook, final=True)
+            self.save()
         elif isinstance(stamped, CHECKPOINT_AFTER):
             self._file.save(self._notebook)
         return stamped
@@ -64,13 +67,18 @@ class Record:
     def save(self) -> None:
         """Write the notebook now."""
         self._file.save(self._notebook, final=True)
+        self._saved = True
 
     def warnings(self) -> list[str]:
         """What went wrong with the notebook since this was last asked: a failed save, a conflict with a person."""
         return self._file.warnings()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of the files. A notebook that lags behind the journal is written first, also if a crash left it so."""
+        if self._saved is None:
+            self._saved = _last_seq(self.store.notebook_path) == self._seq
+        if not self._saved:
+            self.save()
         self._file.close()
         self.store.close()
 
@@ -86,6 +94,15 @@ class Record:
                 self.ending = event
             case _:
                 pass
+
+
+def _last_seq(path: Path) -> int | None:
+    """The event up to which a session notebook goes; ``None`` where there is none, or it does not say."""
+    try:
+        number = json.loads(path.read_bytes())["metadata"]["harness_nb"]["last_seq"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return number if isinstance(number, int) else None
 
 
 def read_record(workspace: Path, session_id: str) -> tuple[list[ev.Event], list[str]]:
@@ -107,6 +124,20 @@ def read_record(workspace: Path, session_id: str) -> tuple[list[ev.Event], list[
         warnings += more
     if not events:
         raise UsageError(f"Nothing of the session {session_id} can be read: {'; '.join(warnings) or 'it is empty'}.")
+    return events, warnings
+
+
+def take_up(store: SessionStore, workspace: Path, session_id: str) -> tuple[list[ev.Event], list[str]]:
+    """As ``read_record``, for a session that goes on: a journal that was not whole is so afterwards.
+
+    Raises:
+        UsageError: if there is no such session, or nothing of it can be read.
+        StoreError: if the journal cannot be written.
+    """
+    events, warnings = read_record(workspace, session_id)
+    if warnings or any(event.seq != number for number, event in enumerate(events, start=1)):
+        events = renumbered(events)
+        store.rewrite(events)
     return events, warnings
 
 

@@ -23,7 +23,7 @@ from typing import IO
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from harness_nb.draft import Draft
+from harness_nb.draft import Draft, remove_leftovers
 from harness_nb.errors import SessionLockedError, StoreError, UsageError
 from harness_nb.events import Event, ModelReplied, PromptAdded, SessionEnded, SessionStarted, parse_event
 
@@ -47,6 +47,7 @@ class SessionStore:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(self.folder / ".lock")
             self._lock.acquire(timeout=0)
+            remove_leftovers(self.folder / "journal.jsonl")
             self._journal = (self.folder / "journal.jsonl").open("ab")
         except Timeout:
             raise SessionLockedError(

@@ -262,3 +262,24 @@ async def test_r8_each_widget_has_a_twin_that_needs_no_kernel(tmp_path: Path) ->
     shown = json.dumps(outputs)
     assert "epochs" in shown and "3/3" in shown and "rate" in shown
     assert "Loading widget" not in shown and "HBox(children" not in shown
+
+
+@pytest.mark.parametrize("state", ["missing", "older", "whole"])
+async def test_r1_a_notebook_that_a_crash_left_behind_is_whole_once_the_session_was_opened(
+    tmp_path: Path, state: str
+) -> None:
+    session = await two_steps(tmp_path)
+    whole = session.notebook_path.read_bytes()
+    if state == "missing":
+        session.notebook_path.unlink()
+    elif state == "older":
+        notebook = json.loads(whole)
+        ending = notebook["cells"].pop()
+        notebook["metadata"]["harness_nb"]["last_seq"] -= len(ending["metadata"]["harness_nb"]["events"])
+        session.notebook_path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+    before = session.notebook_path.stat().st_ino if state == "whole" else None
+    async with opened(tmp_path, Listed(), session=session.id):
+        pass
+    assert session.notebook_path.read_bytes() == whole
+    assert before in (None, session.notebook_path.stat().st_ino)
+    assert_whole(session, ["one\n", "two\n"])

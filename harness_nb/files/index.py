@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -56,7 +55,7 @@ def save_index(path: Path, known: Mapping[str, Known], walk: Walk) -> bool:
         for name, seen in known.items()
     }
     data = {"version": VERSION, "crowded": sorted(walk.crowded), "closed": sorted(walk.closed), "files": rows}
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary = path.with_suffix(".tmp")  # one name: what a crash left is written over
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(json.dumps(data), encoding="utf-8")
