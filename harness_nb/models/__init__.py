@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from harness_nb.errors import MissingKeyError, UsageError
 from harness_nb.models.address import find_key
@@ -55,15 +56,23 @@ def default_model_spec(environment: Mapping[str, str]) -> str:
     )
 
 
-def resolve_model(spec: str, *, directory: Path, base_url: str | None = None, environment: Mapping[str, str]) -> Model:
+def resolve_model(
+    spec: str,
+    *,
+    directory: Path,
+    base_url: str | None = None,
+    environment: Mapping[str, str],
+    prices: Mapping[str, Any] | None = None,
+) -> Model:
     """The model that ``spec`` names. Nothing is sent yet; the caller closes the model with ``aclose``.
 
     ``directory`` is the workspace, where relative paths of scripts and records start. ``base_url`` comes before
     ``OPENAI_BASE_URL`` (``ANTHROPIC_BASE_URL``) of ``environment``; with either of them the key may be missing, as
-    local servers need none.
+    local servers need none. ``prices`` are the user's own, see ``pricing.read_rates``.
 
     Raises:
-        UsageError: if the spec has no known form, its script or record cannot be read, or its library is missing.
+        UsageError: if the spec has no known form, its script or record cannot be read, its library is missing, or a
+            price is wrong.
         MissingKeyError: if the model needs a key and none is set.
     """
     kind, _, name = spec.strip().partition(":")
@@ -78,10 +87,17 @@ def resolve_model(spec: str, *, directory: Path, base_url: str | None = None, en
         from harness_nb.models.replay import ReplayModel, find_record, read_replies
 
         return ReplayModel(spec, read_replies(find_record(name, directory)))
-    return _resolve_remote(spec, kind, name, base_url, environment)
+    return _resolve_remote(spec, kind, name, base_url, environment, prices or {})
 
 
-def _resolve_remote(spec: str, kind: str, name: str, base_url: str | None, environment: Mapping[str, str]) -> Model:
+def _resolve_remote(
+    spec: str,
+    kind: str,
+    name: str,
+    base_url: str | None,
+    environment: Mapping[str, str],
+    prices: Mapping[str, Any],
+) -> Model:
     """A model behind HTTP, with its address and key."""
     provider, example = REMOTE[kind]
     url = (base_url or environment.get(f"{provider}_BASE_URL", "")).strip()
@@ -96,16 +112,18 @@ def _resolve_remote(spec: str, kind: str, name: str, base_url: str | None, envir
         )
     if url and not url.startswith(("http://", "https://")):
         raise UsageError(f"The base URL {url!r} must begin with http:// or https://.")
-    key = key or "none"
+    from harness_nb.models.pricing import read_rates
+
+    key, rates = key or "none", read_rates(prices)
     if kind == "anthropic":
-        return _load_anthropic(spec)(name, base_url=url or ANTHROPIC_URL, api_key=key)
+        return _load_anthropic(spec)(name, base_url=url or ANTHROPIC_URL, api_key=key, rates=rates)
     if kind == "openai":
         from harness_nb.models.responses import responses_model
 
-        return responses_model(name, base_url=url or OPENAI_URL, api_key=key, key_name=key_name)
+        return responses_model(name, base_url=url or OPENAI_URL, api_key=key, key_name=key_name, rates=rates)
     from harness_nb.models.chat import chat_model
 
-    return chat_model(name, base_url=url or OPENAI_URL, api_key=key, key_name=key_name)
+    return chat_model(name, base_url=url or OPENAI_URL, api_key=key, key_name=key_name, rates=rates)
 
 
 def _load_anthropic(spec: str) -> Callable[..., Model]:

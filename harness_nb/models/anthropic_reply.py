@@ -42,6 +42,11 @@ class AnthropicReply:
         self._last: dict[str, int] = {}
 
     @property
+    def searches(self) -> int:
+        """Searches that are billed."""
+        return read_figure((self._usage.get("server_tool_use") or {}).get("web_search_requests")) or 0
+
+    @property
     def ended(self) -> bool:
         """Whether the terminal event has come."""
         return self._ended

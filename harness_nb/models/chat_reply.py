@@ -118,6 +118,11 @@ class ChatReply:
         )
 
     @property
+    def searches(self) -> int:
+        """This API has no search of its own; a provider that adds one tells its price."""
+        return 0
+
+    @property
     def ended(self) -> bool:
         """Whether the server has said that the stream is over."""
         return self._done

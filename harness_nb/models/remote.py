@@ -8,7 +8,7 @@ library, IPython, a kernel or the session.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +19,9 @@ from harness_nb.errors import ModelError
 from harness_nb.models.calls import with_unique_ids
 from harness_nb.models.chat_messages import PROVIDER as CHAT_PROVIDER
 from harness_nb.models.endpoint import Endpoint
+from harness_nb.models.estimate import estimate_request
 from harness_nb.models.pictures import keep_last_pictures
-from harness_nb.models.pricing import find_provider, with_cost
+from harness_nb.models.pricing import Rates, Tariff, find_provider
 from harness_nb.models.quirks import Quirks
 from harness_nb.models.retry import Sleep, stream_with_retries
 from harness_nb.models.text_forms import TextForms
@@ -39,6 +40,11 @@ class Reply(Protocol):
     @property
     def ended(self) -> bool:
         """Whether the terminal event has come."""
+        ...
+
+    @property
+    def searches(self) -> int:
+        """Searches of the provider's own tool that it bills."""
         ...
 
     def feed(self, event: JsonObject) -> Iterator[Delta]:
@@ -69,13 +75,22 @@ class Api:
 class RemoteModel:
     """See ``ports.Model``. ``name`` is the spec, ``model`` the name that the server knows; it owns ``endpoint``."""
 
-    def __init__(self, name: str, model: str, api: Api, endpoint: Endpoint, *, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        api: Api,
+        endpoint: Endpoint,
+        *,
+        rates: Mapping[str, Rates] | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self.name = name
         self.accepts_images = endpoint.quirks.images
         self._model = model
         self._api = api
         self._endpoint = endpoint
-        self._provider = find_provider(endpoint.base_url)
+        self.tariff = Tariff(name, model, find_provider(endpoint.base_url), rates or {})
         self._sleep = sleep
 
     async def stream(
@@ -108,6 +123,16 @@ class RemoteModel:
                 yield join_parts(parts)
                 return
 
+    @property
+    def price_known(self) -> bool:
+        """Whether a cost limit can be kept with this model."""
+        return self._endpoint.quirks.cost_in_usage or self.tariff.known
+
+    def estimate(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> Usage:
+        """What the next request will take: tokens in and out, and US dollars (``None`` if the price is unknown)."""
+        usage = estimate_request(messages, tools, settings)
+        return usage.model_copy(update={"cost_usd": self.tariff.cost(usage)})
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
@@ -139,8 +164,8 @@ class RemoteModel:
         self.accepts_images = self._endpoint.quirks.images  # false once the server has rejected a picture
         usage = message.usage or Usage()
         if usage.cost_usd is None or not self._endpoint.quirks.cost_in_usage:
-            usage = usage.model_copy(update={"cost_usd": None})
-            usage = with_cost(usage, self._provider, message.model, self._model)
+            cost = self.tariff.cost(usage, served=message.model, searches=reply.searches)
+            usage = usage.model_copy(update={"cost_usd": cost})
         yield message.model_copy(update={"usage": usage, "model": message.model or self._model})
 
     def _build(

@@ -8,13 +8,13 @@ back to the provider exactly as they came. Must not import IPython, a kernel or 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from harness_nb.errors import ModelError, RefusalError, TransientModelError
 from harness_nb.models.calls import read_call, with_unique_ids
 from harness_nb.models.endpoint import DONE, READ_TIMEOUT
 from harness_nb.models.openai_client import openai_endpoint
-from harness_nb.models.pricing import read_figure
+from harness_nb.models.pricing import Rates, read_figure
 from harness_nb.models.quirks import responses_quirks
 from harness_nb.models.remote import Api, RemoteModel
 from harness_nb.models.response_items import PROVIDER, write_request
@@ -40,6 +40,16 @@ class ResponseReply:
         self._items: list[tuple[int, JsonObject]] = []
         self._response: JsonObject | None = None
         self._text_item: object = None
+
+    @property
+    def searches(self) -> int:
+        """Searches that are billed: the provider's own count, else the calls of its tool that searched."""
+        response = self._response or {}
+        counted = ((response.get("tool_usage") or {}).get("web_search") or {}).get("num_requests")
+        if (number := read_figure(counted)) is not None:
+            return number
+        calls = [item for item in self._whole_items(response) if item.get("type") == "web_search_call"]
+        return sum((item.get("action") or {}).get("type", "search") == "search" for item in calls)
 
     @property
     def ended(self) -> bool:
@@ -184,14 +194,16 @@ def responses_model(
     base_url: str,
     api_key: str,
     key_name: str = "OPENAI_API_KEY",
+    rates: Mapping[str, Rates] | None = None,
     timeout: float = READ_TIMEOUT,
     sleep: Sleep = asyncio.sleep,
 ) -> RemoteModel:
     """The model that the server at ``base_url`` knows as ``model``.
 
-    ``key_name`` is the environment variable that holds the key, for messages; ``timeout`` is in seconds without a byte.
+    ``key_name`` is the environment variable that holds the key, for messages; ``rates`` are the user's own prices;
+    ``timeout`` is in seconds without a byte.
     """
     endpoint = openai_endpoint(
         base_url, api_key, responses_quirks(base_url), model=model, key_name=key_name, timeout=timeout
     )
-    return RemoteModel(f"openai:{model}", model, API, endpoint, sleep=sleep)
+    return RemoteModel(f"openai:{model}", model, API, endpoint, rates=rates, sleep=sleep)

@@ -16,6 +16,7 @@ from stand_ins import PICTURE, PROMPT, TOOLS
 from wire import anthropic_events
 
 from harness_nb.models.anthropic_model import anthropic_model
+from harness_nb.models.pricing import Tariff
 from harness_nb.models.remote import RemoteModel
 from harness_nb.ports import ModelSettings, ReasoningDelta, TextDelta
 from harness_nb.types import ImagePart, Message, TextPart, ToolCall, Usage, text_content, text_message
@@ -181,7 +182,7 @@ async def test_usage_counts_cached_tokens_as_input_and_is_priced(naps: Any, serv
     }
     server.add(answer(text(), usage=usage))
     model = anthropic_model("claude-sonnet-5-5", base_url=server.url, api_key="none", sleep=naps)
-    model._provider = "anthropic"  # as at its own address
+    model.tariff = Tariff(model.name, "claude-sonnet-5-5", "anthropic")  # as at its own address
     _, message = await ask(model)
     await model.aclose()
     assert message.usage.cost_usd == pytest.approx((1000 * 2 + 80_000 * 0.1 + 19_000 * 2.5 + 500 * 10) / 1e6)
