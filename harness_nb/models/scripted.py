@@ -14,8 +14,10 @@ All fields are optional, but a reply needs a text, a call or an error. Beyond th
 * ``text`` beside ``error``: what is streamed before the failure, and then withdrawn.
 
 A call may have an ``id``; ``arguments`` may be a text, which is then read as a model's argument text is (so that
-malformed ones can be scripted). Errors are the typed ones that a provider's would be, and go through the same
-retries. A scripted reply costs nothing: ``cost_usd`` is 0 unless the script's ``usage`` says otherwise.
+malformed ones can be scripted). Errors are the typed ones that a provider's would be, by status and code or by
+``"kind"`` (``authentication``, ``quota``, ``overflow``, ``refusal``, ``transient``, ``lasting``; ``cut``, ``timeout``
+and ``connection`` for a stream that ends early, silence and a lost connection), and go through the same retries. A
+scripted reply costs nothing: ``cost_usd`` is 0 unless the script's ``usage`` says otherwise.
 """
 
 from __future__ import annotations
@@ -30,8 +32,17 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from harness_nb.errors import UsageError
+from harness_nb.errors import (
+    AuthenticationError,
+    ContextOverflowError,
+    ModelError,
+    QuotaError,
+    RefusalError,
+    TransientModelError,
+    UsageError,
+)
 from harness_nb.models.calls import read_call, with_unique_ids
+from harness_nb.models.estimate import estimate_request
 from harness_nb.models.failures import Complaint, model_error
 from harness_nb.models.playback import play_text
 from harness_nb.models.retry import Sleep, stream_with_retries
@@ -53,12 +64,31 @@ class ScriptedCall(ScriptPart):
     id: str | None = None
 
 
-class ScriptedError(ScriptPart):
-    """A failure in place of a reply. ``retry_after`` is in seconds."""
+ERRORS: dict[str, tuple[type[ModelError], str]] = {
+    "authentication": (AuthenticationError, "The script refuses the key."),
+    "quota": (QuotaError, "The script has no credit left."),
+    "overflow": (ContextOverflowError, "The request is longer than the script's context window."),
+    "refusal": (RefusalError, "The script refuses to answer."),
+    "transient": (TransientModelError, "The script fails for a moment."),
+    "lasting": (ModelError, "The script cannot answer this."),
+    "cut": (TransientModelError, "The script ended the stream before the answer was complete."),
+    "timeout": (TransientModelError, "The script sent nothing for 600 s."),
+    "connection": (TransientModelError, "The connection to the script failed: it was closed."),
+}
+"""The kinds of errors that a script may raise, with what each says by default."""
 
+ErrorKind = Literal[
+    "authentication", "quota", "overflow", "refusal", "transient", "lasting", "cut", "timeout", "connection"
+]
+
+
+class ScriptedError(ScriptPart):
+    """A failure in place of a reply, by ``kind`` or as status and code tell it. ``retry_after`` is in seconds."""
+
+    kind: ErrorKind | None = None
     status: int | None = Field(default=None, ge=400, le=599)
     code: str | None = None
-    message: str = "scripted error"
+    message: str | None = None
     retry_after: float | None = Field(default=None, ge=0)
 
 
@@ -100,6 +130,39 @@ class ScriptedModel:
         """Replies that have not had their turn, errors counted."""
         return max(0, len(self._replies) - self._played)
 
+    @property
+    def repeats(self) -> int:
+        """How often the last reply was given again because the script was over."""
+        return max(0, self._played - len(self._replies))
+
+    def assert_used_up(self, *, repeats: int = 0) -> None:
+        """For tests and evaluations: the whole script was played, and its last reply not more often than ``repeats``.
+
+        Raises:
+            AssertionError: if replies are left, with the first of them, or the work asked for more.
+        """
+        if self.unplayed:
+            first = self._replies[self._played]
+            raise AssertionError(
+                f"{self.name}: {self.unplayed} of {len(self._replies)} replies were not played; next would be "
+                f"{first.model_dump_json(exclude_defaults=True)[:300]}"
+            )
+        if self.repeats > repeats:
+            raise AssertionError(
+                f"{self.name}: the script was over, and its last reply was asked for {self.repeats} times more"
+            )
+
+    @property
+    def price_known(self) -> bool:
+        """A script's price is what it says, else 0."""
+        return True
+
+    def estimate(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> Usage:
+        """What the next request will take: the usage of the next reply, as far as the script has one."""
+        guess = estimate_request(messages, tools, settings).model_copy(update={"cost_usd": 0.0})
+        known = self._next.usage.model_dump(exclude_none=True) if self._next.usage else {}
+        return guess.model_copy(update=known)
+
     def skip(self, replies: int) -> None:
         """Go on behind so many replies; errors that stood before them are passed over with them."""
         given = [number for number, reply in enumerate(self._replies, start=1) if not reply.error]
@@ -116,15 +179,18 @@ class ScriptedModel:
         """Nothing is held open."""
 
     async def _attempt(self, messages: Sequence[Message]) -> AsyncGenerator[Delta | Message]:
-        reply = self._replies[min(self._played, len(self._replies) - 1)]
+        reply = self._next
         self._played += 1
         async with aclosing(play_text(reply.text, reasoning=reply.reasoning, delay=reply.delay)) as deltas:
             async for delta in deltas:
                 yield delta
         if reply.error:
-            complaint = Complaint(reply.error.message, code=reply.error.code)
-            raise model_error("The script", complaint, status=reply.error.status, retry_after=reply.error.retry_after)
+            raise make_error(reply.error)
         yield self._message(reply, messages)
+
+    @property
+    def _next(self) -> ScriptedReply:
+        return self._replies[min(self._played, len(self._replies) - 1)]
 
     def _message(self, reply: ScriptedReply, messages: Sequence[Message]) -> Message:
         cut = reply.finish_reason == "length"
@@ -141,6 +207,15 @@ class ScriptedModel:
             model=self.name,
             provider="scripted",
         )
+
+
+def make_error(error: ScriptedError) -> ModelError:
+    """The typed error that a script asks for."""
+    if error.kind is None:
+        complaint = Complaint(error.message or "scripted error", code=error.code)
+        return model_error("The script", complaint, status=error.status, retry_after=error.retry_after)
+    made, text = ERRORS[error.kind]
+    return made(error.message or text, code=error.code, status=error.status, retry_after=error.retry_after)
 
 
 def read_script(path: Path) -> tuple[ScriptedReply, ...]:

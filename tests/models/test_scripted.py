@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from stand_ins import PROMPT, TOOLS, Naps
 
-from harness_nb.errors import TransientModelError, UsageError
-from harness_nb.models.scripted import ScriptedModel, read_script
+from harness_nb.errors import ModelError, TransientModelError, UsageError
+from harness_nb.models.scripted import ERRORS, ScriptedModel, read_script
 from harness_nb.ports import ModelSettings, ReasoningDelta, TextDelta
 
 Ask = Callable[..., Any]
@@ -74,6 +74,45 @@ async def test_a_delay_spreads_the_pieces(tmp_path: Path) -> None:
     assert time.monotonic() - started >= 0.25
 
 
+@pytest.mark.parametrize("kind", ERRORS)
+async def test_each_typed_error_can_be_raised(kind: str, tmp_path: Path, naps: Naps, ask: Ask) -> None:
+    expected, words = ERRORS[kind]
+    model = script(tmp_path, [{"error": {"kind": kind}}], naps)
+    with pytest.raises(ModelError, match=words.split(":")[0]) as caught:
+        await ask(model)
+    assert type(caught.value) is expected
+    assert len(naps.seconds) == (4 if expected is TransientModelError else 0)
+    words = script(tmp_path, [{"error": {"kind": kind, "message": "In my words.", "code": "c", "status": 418}}], naps)
+    with pytest.raises(expected, match="In my words") as caught:
+        await ask(words)
+    assert (caught.value.code, caught.value.status) == ("c", 418)
+
+
+async def test_a_script_knows_whether_it_was_used_up(tmp_path: Path, ask: Ask) -> None:
+    model = script(tmp_path, [{"text": "one"}, {"text": "two"}])
+    await ask(model)
+    with pytest.raises(AssertionError, match=r'1 of 2 replies were not played.*"two"'):
+        model.assert_used_up()
+    await ask(model)
+    model.assert_used_up()
+    await ask(model)
+    assert model.repeats == 1
+    with pytest.raises(AssertionError, match="1 times more"):
+        model.assert_used_up()
+    model.assert_used_up(repeats=1)
+
+
+async def test_the_next_reply_is_estimated_by_what_the_script_says(tmp_path: Path, ask: Ask) -> None:
+    usage = {"input_tokens": 70, "output_tokens": 5, "cost_usd": 0.25}
+    model = script(tmp_path, [{"text": "free"}, {"text": "dear", "usage": usage}])
+    free = model.estimate(PROMPT, TOOLS, ModelSettings())
+    assert (free.cost_usd, model.price_known) == (0.0, True)
+    assert (free.input_tokens or 0) > 0
+    await ask(model)
+    dear = model.estimate(PROMPT, TOOLS, ModelSettings())
+    assert (dear.input_tokens, dear.output_tokens, dear.cost_usd) == (70, 5, 0.25)
+
+
 WRONG: dict[str, tuple[Any, str]] = {
     "not JSON": ('[{"text": "a"},]', r"demo\.json is not JSON: .*line 1"),
     "not a list": ({"text": "a"}, r"demo\.json must be a JSON list"),
@@ -89,6 +128,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "says nothing": ([{"usage": {"input_tokens": 1}}], r'reply 1.*needs "text", "calls" or "error"'),
     "error and calls": ([{"error": {"status": 500}, "calls": [{"name": "a"}]}], r'reply with "error" can only'),
     "no status": ([{"error": {"status": 200}}], r"'error\.status'.*400"),
+    "no kind": ([{"error": {"kind": "odd"}}], r"'error\.kind'.*'cut'"),
     "not an object": (["hello"], r"reply 1 of 1.*object"),
 }
 
