@@ -30,9 +30,11 @@ def _state_of(name: str, call: ast.Call) -> str:
         return "random"
     if name.startswith("numpy.random."):
         return "numpy.random"
+    given = {word.arg: word.value for word in call.keywords}
+    if "generator" in given or "rng" in given:
+        return ""
     if module == "torch":
         return "" if rest.split(".")[0] in purity.TORCH_WITHOUT_CHANCE else "torch"
-    given = {word.arg: word.value for word in call.keywords}
     if module == "sklearn" and last in purity.SKLEARN_CHANCE and "random_state" not in given:
         shuffled = "KFold" not in last or getattr(given.get("shuffle"), "value", False)
         return "numpy.random" if shuffled else ""
@@ -43,7 +45,7 @@ def _state_of(name: str, call: ast.Call) -> str:
 
 def unseeded_generators(effects: Iterable[Effects]) -> set[str]:
     """Generators of their own that code makes without a seed, by dotted name."""
-    own = purity.OWN_GENERATORS
+    own = purity.OWN_GENERATORS - {"torch.Generator"}  # which begins with a fixed seed
     return {name for one in effects for name, call in one.calls if name in own and not call.args and not call.keywords}
 
 

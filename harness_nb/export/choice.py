@@ -2,69 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness_nb.export import purity
-from harness_nb.export.flow import Flow, Node
+from harness_nb.export.flow import Flow
 from harness_nb.export.history import History, Version
-from harness_nb.export.mentions import first_words
+from harness_nb.export.looks import is_look, is_quiet, is_rich, labels_of, text_of, tokens_of
+from harness_nb.export.nodes import Node
 from harness_nb.export.story import Step, Story
-from harness_nb.types import JsonObject
 
-_RICH = ("image/", "text/html", "text/markdown", "text/latex", "application/vnd", "application/javascript", "video/")
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,]*\.\d+|(?<![\w.])\d[\d,]{2,}(?![\w.])")
-_SHELL_LOOKS = frozenset(
-    [
-        "ls",
-        "cat",
-        "head",
-        "tail",
-        "wc",
-        "pwd",
-        "find",
-        "grep",
-        "rg",
-        "file",
-        "du",
-        "df",
-        "tree",
-        "stat",
-        "which",
-        "whoami",
-        "uname",
-        "nproc",
-        "free",
-        "env",
-        "date",
-        "echo",
-        "printf",
-        "test",
-        "git",
-        "ps",
-        "nvidia-smi",
-        "lscpu",
-        "true",
-        "sort",
-        "uniq",
-        "cut",
-        "diff",
-        "cmp",
-        "md5sum",
-        "sha256sum",
-        "xxd",
-        "less",
-        "more",
-        "type",
-        "command",
-        "sleep",
-    ]
-)
-_QUIET_PROGRAMS = frozenset(["pytest", "unittest", "ruff", "mypy", "flake8", "make", "tox"])
 _SCRATCH = re.compile(r"(?:^|/)(?:scratch|debug|tmp|temp|try|test_tmp|probe)[^/]*$")
 SAME = 0.8
 """How alike two cells must be for the later one to be the earlier one once more."""
@@ -135,9 +85,7 @@ class _Chooser:
             yield from self._quoted(task.answer, [step for step in shown if step.number not in self.looks])
         for step in steps:
             rich = step.ok and step.number not in self.looks and self._can_show(step) and is_rich(step)
-            if (rich and not self._is_done_again(step)) or (
-                step.ok and step.source.kind in ("shell", "opaque") and self._may_have_effects(step)
-            ):
+            if (rich and not self._is_done_again(step)) or (step.ok and self._may_have_effects(step)):
                 yield step
 
     def _can_show(self, step: Step) -> bool:
@@ -148,30 +96,30 @@ class _Chooser:
         for figure in dict.fromkeys(_FIGURE.findall(answer)):
             bare = figure.replace(",", "")
             found = [
-                step for step in shown if re.search(rf"(?<![\d.]){re.escape(bare)}", _text_of(step).replace(",", ""))
+                step for step in shown if re.search(rf"(?<![\d.]){re.escape(bare)}", text_of(step).replace(",", ""))
             ]
             yield from found[-1:]
 
     def _may_have_effects(self, step: Step) -> bool:
-        """Whether a shell or unknown cell may have done something that no file shows."""
-        if step.number in self.looks or self._is_quiet(step):
+        """Whether a cell may have done something that no name and no file shows."""
+        if step.source.kind == "python":
+            happening = [one for node in self.flow.of_step[step.number] for one in [node.effects, *node.bodies]]
+            calls = {name.rsplit(".", 1)[-1] for one in happening for name, _ in one.calls}
+            return not self.story.files_known and bool(calls & purity.EFFECT_CALLS)
+        if step.source.kind not in ("shell", "opaque") or step.number in self.looks or is_quiet(step):
             return False
         background = re.search(r"(?<![&>])&(?![&>])", step.source.command) is not None
         if step.changes:
             return False
         return background or not self.story.files_known
 
-    def _is_quiet(self, step: Step) -> bool:
-        commands = first_words(step.source.command)
-        return any(word in _QUIET_PROGRAMS for words in commands for word in words[:3])
-
     def _is_done_again(self, step: Step) -> bool:
         """Whether a later cell shows the same once more, better or after a repair."""
         later = [one for one in self.story.steps[step.number + 1 :] if one.ok and is_rich(one)]
-        bound, labels = _names(self.flow, step), _labels(step)
+        bound, labels = _names(self.flow, step), labels_of(step)
         for other in later:
-            ratio = difflib.SequenceMatcher(None, _tokens(step), _tokens(other), autojunk=False)
-            if ratio.quick_ratio() < SAME or _labels(other) != labels:
+            ratio = difflib.SequenceMatcher(None, tokens_of(step), tokens_of(other), autojunk=False)
+            if ratio.quick_ratio() < SAME or labels_of(other) != labels:
                 continue
             if ratio.ratio() >= SAME and bound <= _names(self.flow, other) and self._same_data(step, other):
                 return True
@@ -301,58 +249,5 @@ class _Chooser:
         return "made nothing that the result needs"
 
 
-def is_look(step: Step) -> bool:
-    """Whether a cell looked at something and did nothing else."""
-    if step.source.kind == "look":
-        return True
-    if step.source.kind == "shell":
-        commands = first_words(step.source.command)
-        quiet = commands and not step.changes and ">" not in step.source.command
-        return bool(quiet) and all(words and words[0] in _SHELL_LOOKS for words in commands)
-    if step.source.tree is None or any("!" not in text and "?" not in text for _, text in step.source.magics):
-        return False
-    return bool(step.source.tree.body) and all(_only_looks(node) for node in step.source.tree.body)
-
-
-def _only_looks(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Import | ast.ImportFrom | ast.Pass):
-        return True
-    if not isinstance(node, ast.Expr):
-        return False
-    for inner in ast.walk(node.value):
-        if isinstance(inner, ast.JoinedStr | ast.Await | ast.Yield | ast.NamedExpr | ast.Lambda):
-            return False
-        if isinstance(inner, ast.Call):
-            last = inner.func.attr if isinstance(inner.func, ast.Attribute) else getattr(inner.func, "id", "")
-            if last not in purity.LOOKING:
-                return False
-    return True
-
-
-def is_rich(step: Step) -> bool:
-    """Whether a cell shows more than text."""
-    return any(kind.startswith(_RICH) for output in step.outputs for kind in output.get("data", {}))
-
-
-def _text_of(step: Step) -> str:
-    texts = [str(output.get("text", "")) for output in step.outputs]
-    texts += [str(value) for output in step.outputs for kind, value in _data(output) if kind.startswith("text/")]
-    return "\n".join(texts)
-
-
-def _data(output: JsonObject) -> list[tuple[str, object]]:
-    return list(output.get("data", {}).items())
-
-
 def _names(flow: Flow, step: Step) -> set[str]:
     return {name for node in flow.of_step[step.number] if node.kind != "import" for name in node.effects.binds}
-
-
-def _tokens(step: Step) -> list[str]:
-    return re.findall(r"\w+|[^\w\s]", step.source.text)
-
-
-def _labels(step: Step) -> Counter[str]:
-    """The titles that a plot gets."""
-    found = re.findall(r"(?:title|suptitle|set_title)\s*[(=]\s*f?(['\"])(.*?)\1", step.source.text)
-    return Counter(text for _, text in found)

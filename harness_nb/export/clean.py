@@ -16,11 +16,12 @@ from harness_nb.export import environment as env
 from harness_nb.export.chance import seed_calls, unseeded_generators
 from harness_nb.export.choice import Choice, Unresolved, choose
 from harness_nb.export.files import Write, plan_writes, write_sources, written_as_text
-from harness_nb.export.flow import Flow, Node
+from harness_nb.export.flow import Flow
 from harness_nb.export.history import Blob, Disk, History, NoDisk
 from harness_nb.export.imports import Hoisted, hoist_imports, stands_alone, without_statements
 from harness_nb.export.mentions import is_local_module, match_paths, module_files
 from harness_nb.export.narration import choose_words
+from harness_nb.export.nodes import Node
 from harness_nb.export.story import Step, Story, read_story
 from harness_nb.notebook import texts
 from harness_nb.notebook.cells import KEY
@@ -73,7 +74,7 @@ class _Composer:
         self.nodes = [node for node in flow.nodes if node.id in choice.nodes]
         self.writes = plan_writes(story, flow, history, choice)
         self.hoisted = Hoisted()
-        self.sources: list[str] = []
+        self._fetched: set[str] = set()
 
     def compose(self) -> CleanExport:
         """Head, imports, the kept cells with their words, the answer."""
@@ -170,7 +171,6 @@ class _Composer:
     def _head(self, title: str, kept: int) -> None:
         started = self.story.started
         of = f" {started.session_id}" if started else ""
-        self.sources = [self._source(step) for step in self.story.steps]
         told = f"*Made from the session{of} of harness_nb, which it does not need: {count(kept, 'cell')} of "
         told += f"{len(self.story.steps)} that the result needs, with the outputs that they had there.*"
         self._markdown(f"# {title}\n\n{told}")
@@ -202,7 +202,7 @@ class _Composer:
                 }
         for version in {*self.choice.versions}:
             if version.path.endswith(".py"):
-                dotted_names = self.flow.imports_in(version.path, version.since + 1)
+                dotted_names = self.flow.code.imports_in(version.path, version.since + 1)
                 found |= {one.split(".")[0] for one in dotted_names if not is_local_module(one, known)}
         return {name for name in found if name.isidentifier()}
 
@@ -227,20 +227,31 @@ class _Composer:
                 addresses += urls
                 made = [change for change in step.changes if change.after]
                 rows += [(change.path, change.size, change.after or "", f"from {urls[0]}") for change in made[:20]]
+                self._fetched |= {change.path for change in made}
             for node in nodes:
                 for text, _ in node.mentions:
                     inputs |= match_paths(text, untouched, self.history.workspace)
                 for dotted in node.effects.imports.values():
                     inputs |= module_files(dotted, untouched)
-        for path in sorted(inputs)[:50]:
+        told_of_inputs = "was there before" if self.story.files_known else "is in the workspace"
+        for path in sorted(path for path in inputs if not path.startswith("."))[:50]:
             if (fact := self.disk.fact(path)) is not None:
-                rows.append((path, *fact, "was there before"))
+                rows.append((path, *fact, told_of_inputs))
+        rows += self._made()
         told = (
             [f"Web addresses in the code: {', '.join(f'<{url}>' for url in dict.fromkeys(addresses))}."]
             if addresses
             else []
         )
         return "\n\n".join([*told, *([env.file_table(rows)] if rows else [])])
+
+    def _made(self) -> Sequence[tuple[str, int | None, str, str]]:
+        """The files that the kept cells make and leave."""
+        finals = [self.history.final(path) for path in sorted(self.history.versions)]
+        steps = self.story.steps
+        made = [one for one in finals if one.digest and one.origin == "run" and one.since < len(steps)]
+        kept = [one for one in made if self.choice.keeps(self.flow, steps[one.since])]
+        return [(one.path, one.size, one.digest, "is made here") for one in kept if one.path not in self._fetched][:50]
 
     # ---- cells
 

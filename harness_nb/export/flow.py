@@ -12,12 +12,13 @@ import builtins
 import posixpath
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal
 
 from harness_nb.export import purity
 from harness_nb.export.chance import drawn_by, seeded_by
-from harness_nb.export.effects import Effects, effects_of
+from harness_nb.export.code_files import CodeFiles
+from harness_nb.export.effects import Effects
 from harness_nb.export.history import History, Version
 from harness_nb.export.mentions import (
     WHOLE_PROJECT,
@@ -28,6 +29,8 @@ from harness_nb.export.mentions import (
     shell_mentions,
     shell_modules,
 )
+from harness_nb.export.nodes import Node, Value
+from harness_nb.export.reading import effects_of
 from harness_nb.export.sharing import Knowledge
 from harness_nb.export.source import parse_cell
 from harness_nb.export.story import Step, Story
@@ -39,43 +42,6 @@ _AMBIENT_MAGICS = re.compile(r"\s*%(?:matplotlib|config|env|set_env|cd|load_ext|
 _BRACED = re.compile(r"[{$](\w+)")
 
 
-@dataclass
-class Node:
-    """A statement that ran, or a whole cell where its parts cannot be told apart.
-
-    ``needs`` are the ids of the nodes that it builds on; ``reads`` are versions of files. ``broken`` says that it did
-    not come to its end: ``surely`` where it had begun to change what others need, ``perhaps`` where it may have.
-    ``missing`` are names that it used and that no cell that counts had bound, with what is known of them.
-    """
-
-    id: int
-    step: Step
-    statement: ast.stmt | None
-    kind: Literal["import", "code", "whole"]
-    needs: set[int] = field(default_factory=set)
-    reads: set[Version] = field(default_factory=set)
-    missing: dict[str, str] = field(default_factory=dict)
-    broken: Literal["", "perhaps", "surely"] = ""
-    effects: Effects = field(default_factory=Effects)
-    bodies: list[Effects] = field(default_factory=list)
-    mentions: list[tuple[str, str]] = field(default_factory=list)
-    draws: set[str] = field(default_factory=set)
-    drew_unseeded: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Value:
-    """What a name stands for. ``stands_for`` is the dotted name of an import; ``files`` are those of local modules."""
-
-    nodes: frozenset[int]
-    regions: frozenset[int] = frozenset()
-    bodies: tuple[Effects, ...] = ()
-    texts: tuple[str, ...] = ()
-    stands_for: str = ""
-    files: frozenset[str] = frozenset()
-    plain: bool = False
-
-
 class Flow:
     """The nodes of a story."""
 
@@ -83,6 +49,7 @@ class Flow:
         self.story, self.history = story, history
         self.nodes: list[Node] = []
         self.of_step: dict[int, list[Node]] = {}
+        self.code = CodeFiles(history)
         self._known = history.known()
         self._state: dict[str, Value] = {}
         self._lost: dict[str, str] = {}
@@ -273,7 +240,7 @@ class Flow:
         for name, dotted in effects.imports.items():
             if not is_local_module(dotted, self._known):
                 continue
-            for path in self._closure(module_files(dotted, self._known), node.step.number):
+            for path in self.code.closure(module_files(dotted, self._known), node.step.number):
                 version = self.history.at(path, node.step.number)
                 if version is not None:
                     node.reads.add(self._loaded.setdefault(path, version))
@@ -360,7 +327,7 @@ class Flow:
             self._read_code(node, {path for text in commands for path in [text, *scripts_run(text)]})
         if self._autoreload or any(name.endswith("reload") for name, _ in node.effects.calls):
             files = {path for name in uses if name in self._state for path in self._state[name].files}
-            for path in self._closure(files, node.step.number):
+            for path in self.code.closure(files, node.step.number):
                 if (version := self.history.at(path, node.step.number)) is not None:
                     node.reads.add(version)
                     self._loaded[path] = version
@@ -378,46 +345,9 @@ class Flow:
 
     def _read_code(self, node: Node, files: Iterable[str]) -> None:
         """Scripts and modules that run in the statement, with all that their text names."""
-        for path in self._closure({posixpath.normpath(one) for one in files}, node.step.number):
+        for path in self.code.closure({posixpath.normpath(one) for one in files}, node.step.number):
             if (version := self.history.at(path, node.step.number)) is not None:
                 node.reads.add(version)
-            for effects in self._effects_in(path, node.step.number):
+            for effects in self.code.effects_in(path, node.step.number):
                 node.mentions += effects.texts
                 self._read(node, effects.texts)
-
-    def _closure(self, files: Iterable[str], step: int) -> set[str]:
-        """Code files and the workspace's modules that they import, and so on."""
-        waiting, seen = list(files), set()
-        while waiting:
-            path = waiting.pop()
-            if path in seen or path not in self._known:
-                continue
-            seen.add(path)
-            for effects in self._effects_in(path, step):
-                for dotted in {*effects.dotted, *effects.imports.values()}:
-                    waiting += module_files(_absolute(dotted, path), self._known)
-        return seen
-
-    def imports_in(self, path: str, step: int) -> set[str]:
-        """The dotted names that a code file imports, as it was before a step."""
-        return {dotted for effects in self._effects_in(path, step) for dotted in effects.imports.values()}
-
-    def _effects_in(self, path: str, step: int) -> list[Effects]:
-        content = self.history.content(path, step)
-        if content is None or len(content) > 1_000_000:
-            return []
-        text = content.decode("utf-8", "replace")
-        if path.endswith(".sh"):
-            return [Effects(texts=shell_mentions(text))]
-        tree = parse_cell(text)[0] if path.endswith(".py") else None
-        found = [effects_of(node, Knowledge({})) for node in tree.body] if tree else []
-        return [*found, *(body for one in found for body in one.bodies.values())]
-
-
-def _absolute(dotted: str, path: str) -> str:
-    """A relative import as seen from the workspace."""
-    level = len(dotted) - len(dotted.lstrip("."))
-    if not level:
-        return dotted
-    folder = path.split("/")[:-level]
-    return ".".join([*folder, dotted.lstrip(".")]).strip(".")

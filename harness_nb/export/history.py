@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from harness_nb.events import UNKNOWN_CONTENT, FileChange
-from harness_nb.export.effects import effects_of
 from harness_nb.export.mentions import CODE_SUFFIXES, first_words, shell_mentions
+from harness_nb.export.reading import effects_of
 from harness_nb.export.sharing import Knowledge
 from harness_nb.export.source import call_arguments
 from harness_nb.export.story import Step, Story

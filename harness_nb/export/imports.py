@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from harness_nb.export.flow import Node
+from harness_nb.export.nodes import Node
 
 WIDTH = 100
-_WORDS_OF_SETTINGS = ("sys.path", "os.environ", "os.putenv", "matplotlib.use", "set_start_method")
+_SETTING = re.compile(
+    r"os\.environ(?:\[.*\] =|\.(?:update|setdefault|pop))|sys\.path\.?(?:append|insert|extend|\[.*\] =| = )"
+    r"|os\.putenv|matplotlib\.use|set_start_method"
+)
 
 
 @dataclass
@@ -72,7 +76,7 @@ def _meanings(nodes: Iterable[Node]) -> dict[str, set[str]]:
 
 def _sets_the_stage(node: Node) -> bool:
     source = ast.unparse(node.statement) if node.statement is not None else ""
-    return any(word in source for word in _WORDS_OF_SETTINGS)
+    return _SETTING.search(source) is not None
 
 
 def _entries(statement: ast.stmt | None) -> list[tuple[str, str, str]]:

@@ -119,6 +119,8 @@ def match_paths(text: str, known: Collection[str], workspace: str = "") -> set[s
         return set()
     path = posixpath.normpath(text)
     if any(character in path for character in "*?["):
+        if not re.search(r"\w\w|\.\w|\w/", path) or not re.search(r"[./]", path):
+            return set()  # it could be anything
         return {one for one in known if fnmatch.fnmatch(one, path) or fnmatch.fnmatch(one, f"*/{path}")}
     tail = f"/{path}"
     named = "." in posixpath.basename(path)

@@ -151,6 +151,14 @@ WRITING_CALLS = _words(
     unlink mkdir makedirs rmtree tofile to_file to_hdf write touch
     """
 )
+EFFECT_CALLS = _words(
+    """
+    extractall extract unpack_archive copy2 copyfile copytree move urlretrieve run check_call check_output Popen system
+    snapshot_download hf_hub_download rename makedirs mkdir rmtree unlink remove symlink_to commit executescript
+    """
+)
+"""Calls that change files whose names nobody says; they count where a session has no record of its files."""
+
 READING_CALLS = _words(
     """
     read_text read_bytes read_csv read_json read_excel read_parquet read_pickle read_table read_feather load loadtxt
