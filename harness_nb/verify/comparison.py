@@ -135,7 +135,7 @@ def _compare_texts(
         if ours == theirs:
             return "", aside
     numbers = compare_numbers(ours, theirs)
-    if numbers is not None and close(0.0, numbers.needed, tolerance):
+    if numbers is not None and tolerance and close(0.0, numbers.needed, tolerance):
         return "", (*aside, "numbers within the tolerance")
     name = _NAMES.get(key, key)
     if numbers is None:

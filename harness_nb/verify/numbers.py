@@ -60,7 +60,7 @@ def compare_numbers(recorded: str, now: str) -> NumberDifference | None:
         if mine is None or other is None:
             return None
         step = distance(_value(mine.group()), _value(other.group()))
-        if step and first is None:
+        if first is None and mine.group() != other.group():
             line = recorded[: mine.start()].rpartition("\n")[2]
             before = _label(line)
             first = (before, mine.group(), other.group())

@@ -59,14 +59,14 @@ DEFAULT = (
     Pattern("durations", r"\b\d+:\d{2}:\d{2}(?:\.\d+)?\b", "DURATION"),
     Pattern(
         "durations",
-        rf"(?<![\w.])(?:{_NUMBER} ?{_DURATION}\b(?:[ ,]+(?:and )?|(?= \u00b1)))*{_NUMBER} ?{_DURATION}(?![\w/])",
+        rf"(?<![\w.,])(?:{_NUMBER} ?{_DURATION}\b(?:[ ,]+(?:and )?|(?= \u00b1)))*{_NUMBER} ?{_DURATION}(?![\w/])",
         "DURATION",
     ),
     Pattern(
         "durations", r"DURATION (?:\u00b1|\+-) DURATION per loop \(mean .*? of .*? runs?, .*? loops? each\)", "DURATION"
     ),
     Pattern(
-        "speeds", rf"(?<![\w.]){_NUMBER} ?((?:[kMG]?i?B|it|steps?|images?|samples?|rows?)/s(?:ec)?)(?!\w)", r"N \1"
+        "speeds", rf"(?<![\w.,]){_NUMBER} ?((?:[kMG]?i?B|it|steps?|images?|samples?|rows?)/s(?:ec)?)(?!\w)", r"N \1"
     ),
     Pattern("process numbers", r"\bipykernel_\d+", "ipykernel_PID"),
     Pattern("process numbers", r"(?i)\b(pid|process(?: id)?)(\W{1,3})\d+\b", r"\1\2PID"),
