@@ -12,9 +12,12 @@ import pytest
 from lab_server import TOKEN, Lab, free_port, wait_for
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from harness_nb.ui import here_words
+
 CHROMIUM = os.environ.get("HARNESS_NB_CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None
 )
+EXTENSIONS = here_words.PACKAGED.parent
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -51,6 +54,7 @@ def lab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab
     port = free_port()
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}", "--allow-root"]
     command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
+    command += [f"--LabApp.extra_labextensions_path={EXTENSIONS}"]  # as it is here, whatever copy is installed
     with (home / "server.log").open("w") as log:
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
     try:
