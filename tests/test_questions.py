@@ -79,7 +79,9 @@ async def test_they_reach_whoever_answers_now() -> None:
 async def test_a_call_is_not_left_running_while_its_question_is_open() -> None:
     endless = FakeKernel(lambda source: ExecuteReply(Status.RUNNING))
     working = Clock()
-    cells = Cells(endless, lambda call, plot: Firewall(call.call_id, call.name), time.monotonic, lambda: ("", ()), working)
+    cells = Cells(
+        endless, lambda call, plot: Firewall(call.call_id, call.name), time.monotonic, lambda: ("", ()), working
+    )
     call = ToolCall(call_id="c1", name="python", arguments={"code": "input()"})
 
     async def statuses() -> list[Status]:

@@ -17,7 +17,7 @@ import pytest
 SEED = 20261130
 TRIALS = 80
 LEAST_KILLS = 200
-LEAST_HITS = {"step": 20, "stream": 20, "save": 20, "approval": 15, "resume": 20, "journal": 30}
+LEAST_HITS = {"step": 15, "stream": 20, "save": 30, "approval": 12, "resume": 20, "journal": 50}
 """How many kills must have hit what, so that the numbers say something."""
 
 ZYGOTE = Path(__file__).parent / "kill_zygote.py"
@@ -51,4 +51,4 @@ def test_nothing_is_lost_and_nothing_runs_twice(tmp_path: Path) -> None:
     print(report)
     assert kills >= LEAST_KILLS, report
     assert all(hits[place] >= least for place, least in LEAST_HITS.items()), report
-    assert statuses["ok"] > 2 * kills and statuses["unknown"] >= 10 and statuses["interrupted"] >= 10, report
+    assert statuses["ok"] > kills and statuses["unknown"] >= 10 and statuses["interrupted"] >= 10, report

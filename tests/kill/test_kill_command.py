@@ -75,7 +75,7 @@ def all_gone(pids: list[int], seconds: float = 15.0) -> bool:
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("after", [-1, 0, 0, 1, 2, STEPS - 1])
+@pytest.mark.parametrize("after", [-1, 0, 1, 2, STEPS - 1])
 def test_a_killed_run_is_resumed_and_its_children_are_gone(tmp_path: Path, after: int, request: object) -> None:
     delay = random.Random(f"{SEED}{request.node.name}").uniform(0, 0.3)  # type: ignore[attr-defined]
     workspace = tmp_path / "workspace"
