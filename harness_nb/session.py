@@ -29,7 +29,7 @@ from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
 from harness_nb.ports import Approver, Delta, Kernel, Model, Played
 from harness_nb.questions import Questions
-from harness_nb.record import Record, read_record
+from harness_nb.record import Record, take_up
 from harness_nb.recordings import REPLAY, Chain, Recording
 from harness_nb.replay_ground import ReplayGround
 from harness_nb.replaying import Difference, Playing
@@ -149,14 +149,8 @@ class Session:
         if settings.session:
             find_session(settings.directory, settings.session)
         store = SessionStore(settings.directory, session_id)
-        events: list[ev.Event] = []
-        warnings: list[str] = []
         try:
-            if settings.session:
-                events, warnings = read_record(settings.directory, session_id)
-                if warnings or any(event.seq != number for number, event in enumerate(events, start=1)):
-                    events = past.renumbered(events)
-                    store.rewrite(events)
+            events, warnings = take_up(store, settings.directory, session_id) if settings.session else ([], [])
             return cls(settings, approver, model, kernel, store, session_id, events, warnings)
         except BaseException:
             store.close()
@@ -223,14 +217,14 @@ class Session:
         Raises:
             UsageError: if the work on the last prompt is finished, or there has been none.
         """
-        if problem := past.nothing_to_resume(self._past, self.id):
+        events = self._past if not self._place.known else self._here()
+        if problem := past.nothing_to_resume(events, self.id):
             raise UsageError(problem)
-        closing = past.closing_events(self._past)
+        closing = past.closing_events(events)
         done = bool(closing) and isinstance(closing[-1], ev.SessionEnded)
-        cut_off = past.work_is_open(self._past)
-        spent = past.spent_on_last_prompt(self._past) if cut_off else past.Spent()
+        spent = past.spent_on_last_prompt(events) if past.work_is_open(events) else past.Spent()
         self._model, self._ground, self._playing = self._model or _model_for(self._settings), None, None
-        if isinstance(self._model, Played):
+        if isinstance(self._model, Played) and events is self._past:
             self._model.skip(past.replies_since_opened(self._past, self._model.name))
         opening = _each(closing) if done else self._opening(words.GOING_ON, None)
         async with aclosing(self._work_on(opening, spent, only_opening=done)) as items:
@@ -279,6 +273,8 @@ class Session:
         if self._playing is not None and self._ground is not None:
             put_back = await asyncio.to_thread(self._ground.put_files_back, self._playing.recording)
         first = not self._place.known
+        if not first and prompt is None:
+            yield ev.Nudged(reason=reason, text=words.GO_ON)
         if first:
             await self._kernel.start()
             warnings = [*self._warnings, *await self._place.gather()]
@@ -326,6 +322,10 @@ class Session:
             for said in differences:
                 yield ev.Warned(text=said)
         yield ev.Nudged(reason=reason, text=text)
+
+    def _here(self) -> list[ev.Event]:
+        """What ``resume`` has to know of work that stopped in this process, where nothing is left open."""
+        return [ev.PromptAdded(prompt=""), *([self.ending] if self.ending else [])] if self.turns else []
 
     def _work(self, spent: past.Spent | None = None) -> Work:
         settings, playing = self._settings, self._playing

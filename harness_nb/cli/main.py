@@ -11,18 +11,25 @@ from typing import Any, NoReturn
 import click
 
 from harness_nb import __version__
+from harness_nb.cli import past
 from harness_nb.cli.demo import run_demo
 from harness_nb.cli.doctor import diagnose
-from harness_nb.cli.past import resume as resume_session
-from harness_nb.cli.past import show_sessions, show_steps
 from harness_nb.cli.replay import play_session, play_task
 from harness_nb.cli.running import WRONG_CALL, run_prompts
 from harness_nb.cli.screen import screen_for
+from harness_nb.cli.verify import run_verify, verify_command
 from harness_nb.demos import DEMOS
 from harness_nb.errors import UsageError
 from harness_nb.options import given_options, make_options
 from harness_nb.settings import Settings
 
+DIRECTORY_OPTION = click.option(
+    *("--dir", "directory"),
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="PATH",
+    help="the workspace (default: this folder)",
+)
 JSON_OPTION = click.option("--json", "json_lines", is_flag=True, help="print events as JSON lines on stdout")
 
 
@@ -114,19 +121,62 @@ def resume(session_id: str | None, json_lines: bool, **options: Any) -> None:
     place of those that the session had.
     """
     with _refusing():
-        sys.exit(resume_session(Path.cwd(), session_id, given_options(options), screen_for(json_lines)))
+        sys.exit(past.resume(Path.cwd(), session_id, given_options(options), screen_for(json_lines)))
 
 
 @commands.command()
 @click.argument("session_id", metavar="[SESSION]", required=False)
-@click.option("--dir", "directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path())
+@click.option("--at", "step", type=click.IntRange(min=0), metavar="N", help="the last step that is kept (default: all)")
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="a new folder for a copy of the workspace")
+@click.option("--yes", "agreed", is_flag=True, help="change files without asking")
+@DIRECTORY_OPTION
+def fork(session_id: str | None, step: int | None, into: Path | None, agreed: bool, directory: Path) -> None:
+    """Make a new session that begins as SESSION was after step N: conversation, files, and, once it runs, the kernel.
+
+    Without SESSION: the latest one. `harness-nb sessions SESSION` lists its steps. SESSION itself stays as it is.
+    """
+    with _refusing():
+        fork_id = past.fork(directory.resolve(), session_id, step, into, agreed)
+    if fork_id:
+        click.echo(fork_id)
+    sys.exit(0 if fork_id else 1)
+
+
+@commands.command()
+@click.argument("session_id", metavar="[SESSION]", required=False)
+@click.option("-o", "--output", "target", type=click.Path(path_type=Path), metavar="PATH", help=".ipynb, .py or .html")
+@click.option("--clean", is_flag=True, help="only the cells that the result needs, as a notebook without harness_nb")
+@click.option("--verify", "verified", is_flag=True, help="run it then, and compare its outputs")
+@click.option("--force", is_flag=True, help="replace a file that no export has written")
+@DIRECTORY_OPTION
+def export(
+    session_id: str | None, target: Path | None, clean: bool, verified: bool, force: bool, directory: Path
+) -> None:
+    """Write a session out as a notebook, a script or a page; the latest one, if none is named.
+
+    Exit codes: 0; 1 if the clean notebook lacks something that the record does not have, or, with --verify, is not
+    reproduced.
+    """
+    if verified and target is not None and target.suffix != ".ipynb":
+        _refuse(f"--verify runs notebooks; {target.name} would be none")
+    with _refusing():
+        done = past.export(directory.resolve(), session_id, target, clean, force)
+        sys.exit(run_verify(done.path) if verified else 0 if done.complete else 1)
+
+
+commands.add_command(verify_command())
+
+
+@commands.command()
+@click.argument("session_id", metavar="[SESSION]", required=False)
+@DIRECTORY_OPTION
 def sessions(session_id: str | None, directory: Path) -> None:
     """List the sessions of a workspace, or the steps of SESSION."""
     with _refusing():
         if session_id is None:
-            show_sessions(directory.resolve())
+            past.show_sessions(directory.resolve())
         else:
-            show_steps(directory.resolve(), session_id)
+            past.show_steps(directory.resolve(), session_id)
 
 
 @commands.command()

@@ -24,6 +24,7 @@ UNKNOWN_OUTCOME = (
 )
 CUT_OFF_AFTER = "the work was cut off after it"
 BEHIND_CUT = "The call was not run: this session was forked before it. Repeat it if it is still needed."
+GO_ON = "The work was stopped, and goes on now, in the same kernel."
 CONTINUED = "session resumed"
 """The reason of the word that begins a further prompt in a session that was opened again."""
 GOING_ON = "work resumed"

@@ -40,6 +40,8 @@ class Task:
     given: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     cell: str = ""
+    resume: bool = False
+    """Whether the work that stopped is to go on; there is no new prompt then."""
 
 
 class CurrentSession:
@@ -48,8 +50,11 @@ class CurrentSession:
     def __init__(self) -> None:
         self.session: Session | None = None
         self._first_cell = ""
+        self.cells_of_work: list[str] = []
+        """Ids of the notebook's cells that gave the current session its tasks, the latest first, where known."""
         self._settings: Settings | None = None
         self._kept: dict[str, Any] = {}
+        self._next = ""
         self._spare = Spare()
 
     async def prepare(self, folder: Path) -> None:
@@ -60,7 +65,25 @@ class CurrentSession:
         """The options of a call that continues the session: those given, over those that still hold."""
         if given.get("new") or given.get("session"):
             return dict(given)
-        return {**self._kept, **given}
+        return {**self._kept, **({"session": self._next} if self._next else {}), **given}
+
+    def resumption(self) -> Task:
+        """The task of going on in the current session, with the settings that it has.
+
+        Raises:
+            UsageError: if there is no current session.
+        """
+        if self._settings is None:
+            raise UsageError("There is no session to resume; name one, %agent sessions lists them.")
+        return Task("", self._settings, options=self._kept, resume=True)
+
+    def go_on_in(self, session_id: str) -> None:
+        """Have the next task continue that session."""
+        self._next = session_id
+
+    async def leave(self) -> None:
+        """End the current session; the next task opens another."""
+        await self._end_session()
 
     async def find(self, task: Task) -> Recording | None:
         """The recorded work that is to be played for a task; ``None`` where a model is needed.
@@ -71,7 +94,7 @@ class CurrentSession:
         Raises:
             UsageError: if only recorded work may be played, and there is none.
         """
-        if task.settings.fresh:
+        if task.settings.fresh or task.resume:
             return None
         found = await asyncio.to_thread(self._find, task)
         if found is None and task.settings.replay:
@@ -105,10 +128,12 @@ class CurrentSession:
                 await session.use(task.settings, approver, recording)
             else:
                 session = await self._leave_for(task.settings, approver, recording)
-                self._first_cell = task.cell
+                self._first_cell, self.cells_of_work = task.cell, []
         except MissingKeyError as error:
             raise MissingKeyError(f"{self._nothing_recorded(task)} So a model is needed. {error}") from error
-        self._settings = task.settings
+        if task.cell:
+            self.cells_of_work.insert(0, task.cell)
+        self._settings, self._next = task.settings, ""
         self._kept = {name: value for name, value in task.options.items() if name not in PER_TASK}
         return session
 

@@ -19,12 +19,17 @@ from IPython.display import display
 from rich.console import Console
 
 from harness_nb.errors import HarnessError, UsageError
+from harness_nb.notebook import NotebookFold
 from harness_nb.options import parse_options
+from harness_nb.record import read_record
 from harness_nb.settings import Settings
-from harness_nb.ui import verbs
+from harness_nb.store import FOLDER
+from harness_nb.ui import recorded, verbs
 from harness_nb.ui.approve import CellApprover, can_answer
 from harness_nb.ui.current import CurrentSession, Task, notebook_folder
 from harness_nb.ui.engine import engine
+from harness_nb.ui.here import cells_for, put_below_blocking
+from harness_nb.ui.here_words import placed_block
 from harness_nb.ui.publish import Bundle, Canvas, KernelPublisher
 from harness_nb.ui.run import Display, Run, short
 from harness_nb.ui.screen import CellDisplay, Screen
@@ -63,6 +68,7 @@ class AgentMagics(Magics):
         super().__init__(shell)
         self.current = CurrentSession()
         self.run: Run | None = None
+        self.more_verbs = recorded.lines_of_help()
         engine().before_close(self.current.aclose)
         engine().submit(self.current.prepare(notebook_folder()))
 
@@ -81,11 +87,47 @@ class AgentMagics(Magics):
         if cell is not None:
             self.work_blocking(line, cell.removesuffix("\n"))
             return
-        verb, *rest = line.split() or ["help"]
-        if verb not in verbs.VERBS or rest:
-            error = UsageError(verbs.unknown(line))
-            raise short(error, f"\x1b[31mUsageError\x1b[0m: {error}")
-        self._show(getattr(verbs, verb)(self))
+        verb, _, words = line.strip().partition(" ")
+        try:
+            if verb in recorded.FORMS:
+                self._do_recorded(verb, recorded.read_words(verb, words))
+            elif (verb or "help") in verbs.VERBS and not words.strip():
+                self._show(getattr(verbs, verb or "help")(self))
+            else:
+                raise UsageError(verbs.unknown(line, list(recorded.FORMS)))
+        except HarnessError as error:
+            raise short(error, f"\x1b[31m{type(error).__name__}\x1b[0m: {error}") from None
+
+    def _do_recorded(self, verb: str, arguments: dict[str, Any]) -> None:
+        """A verb about recorded sessions; none of them goes together with a task that is being worked on."""
+        if self.running and verb != "verify":
+            raise UsageError("A task is being worked on. Wait for it, or stop it with %agent stop.")
+        if verb == "resume":
+            shown, approver = self._edge()
+            self.run = Run(engine(), self.current, recorded.resume_task(self, **arguments), shown, approver)
+            self.run.attend_blocking()
+        else:
+            self._show(recorded.RUNNERS[verb](self, **arguments))
+
+    def ask(self, question: str) -> bool | None:
+        """A yes or no of the person, in the running cell; ``None`` where nobody can answer."""
+        assert self.shell is not None
+        kernel = _kernel(self.shell)
+        there = sys.stdin.isatty() if kernel is None else can_answer(kernel.get_parent("shell"), os.environ)
+        return input(question).strip().lower() in ("y", "yes") if there else None
+
+    def put_here(self, session_id: str) -> Bundle:
+        """Put the cells of a session below the running cell, where the page can."""
+        assert self.shell is not None
+        workspace = self.current.session.workspace if self.current.session else notebook_folder()
+        path = workspace / FOLDER / f"{session_id}.ipynb"
+        events, _ = read_record(workspace, session_id)
+        fold = NotebookFold(session_id)
+        for event in events:
+            fold.apply(event)
+        cells = cells_for(fold.notebook(), session_id, workspace, notebook_folder())
+        placed = put_below_blocking(engine(), _kernel(self.shell), cells, session_id, self.current.cells_of_work)
+        return placed_block(placed, verbs.link_to(path))
 
     @property
     def running(self) -> bool:

@@ -128,7 +128,8 @@ class Run:
         self._display.open(session.notebook_path)
         drawing = asyncio.ensure_future(self._draw_often())
         try:
-            async with aclosing(session.send(task.prompt, task.given, recording)) as items:
+            work = session.resume() if task.resume else session.send(task.prompt, task.given, recording)
+            async with aclosing(work) as items:
                 async for item in items:
                     self._display.apply(item)
         except asyncio.CancelledError:

@@ -6,6 +6,7 @@ Called by the magic; every verb may be called while a task is being worked on.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -36,6 +37,7 @@ class Desk(Protocol):
 
     current: CurrentSession
     run: Run | None
+    more_verbs: Sequence[tuple[str, str]]
 
     @property
     def running(self) -> bool:
@@ -99,17 +101,17 @@ def help(desk: Desk) -> Bundle:
     """Verbs and options."""
     context = click.Context(click.Command("%%agent"))
     records = [record for option in make_options() if (record := option.get_help_record(context))]
-    width = max(len(name) for name, _ in [*records, *VERBS.items()])
+    width = max(len(name) for name, _ in [*records, *VERBS.items(), *desk.more_verbs])
     lines = ["%%agent [options]", "the task, in your words, below the line", ""]
     lines += [f"  {name.ljust(width)}  {words}" for name, words in records]
     lines += ["", "%agent VERB", ""]
-    lines += [f"  {name.ljust(width)}  {words}" for name, words in VERBS.items()]
+    lines += [f"  {name.ljust(width)}  {words}" for name, words in [*VERBS.items(), *desk.more_verbs]]
     return Bundle({"text/plain": "\n".join(lines)})
 
 
-def unknown(line: str) -> str:
-    """What to say about a line that is no verb."""
-    known = ", ".join(VERBS)
+def unknown(line: str, more: Sequence[str]) -> str:
+    """What to say about a line that is no verb; ``more`` are the verbs with arguments."""
+    known = ", ".join([*VERBS, *more])
     return f"%agent {line.strip()}: there is no such verb. The verbs are: {known}. A task goes into a %%agent cell."
 
 
