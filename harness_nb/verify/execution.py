@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
 from typing import IO, Any
@@ -34,38 +33,13 @@ from harness_nb.types import JsonObject
 from harness_nb.verify.distributions import FIRST_LOOK, LAST_LOOK
 from harness_nb.verify.document import CodeCell, Document
 from harness_nb.verify.failures import CannotRunError, Failure
-from harness_nb.verify.sandbox import Mounts, wrap
+from harness_nb.verify.runs import CellRun, Place, Run
+from harness_nb.verify.sandbox import wrap
 
 START_SECONDS = 120
 IOPUB_SECONDS = 30
 LOOK_SECONDS = 60
 LAST_WORDS = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a run happens: ``mounts`` if in a sandbox; ``directory`` is the working directory as the kernel sees it."""
-
-    directory: Path
-    private: Path
-    mounts: Mounts | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CellRun:
-    """What a cell gave: outputs in nbformat's form, its seconds, and the failure that ended the run, if it did."""
-
-    outputs: tuple[JsonObject, ...]
-    seconds: float
-    failure: Failure | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What came of the cells that were run, by their number; ``facts`` say Python, platform and distributions."""
-
-    cells: Mapping[int, CellRun]
-    facts: JsonObject = field(default_factory=dict)
 
 
 def find_kernel(name: str) -> KernelSpec:

@@ -21,12 +21,12 @@ from harness_nb.verify.badge import standing_verdict, write_verdict
 from harness_nb.verify.comparison import compare_outputs
 from harness_nb.verify.copies import copy_folder, root_of
 from harness_nb.verify.document import CodeCell, Document, digest_of, read_document
-from harness_nb.verify.execution import CellRun, Place, Run, run_cells
 from harness_nb.verify.explanation import explain, order_notes
 from harness_nb.verify.failures import CannotRunError
 from harness_nb.verify.firewalled import as_recorded
 from harness_nb.verify.ground import set_back
 from harness_nb.verify.repairing import repair_notebook
+from harness_nb.verify.runs import CellRun, Place, Run
 from harness_nb.verify.sandbox import Mounts, Sandbox, find_sandbox
 from harness_nb.verify.sanitise import DEFAULT, SUFFIX, Pattern, dump_patterns, is_untouched, parse_patterns
 from harness_nb.verify.verdict import CellVerdict, Verdict, judge
@@ -123,6 +123,10 @@ async def verify_document(document: Document, options: Options, patterns: Sequen
 
 
 async def _run(document: Document, kernel: str, place: Place, options: Options) -> Run:
+    # nbformat loads every checker of formats that jsonschema can find, which takes two seconds beside JupyterLab: nobody
+    # who only loads the magics or asks for help shall wait for it.
+    from harness_nb.verify.execution import run_cells
+
     def tell(cell: CodeCell) -> None:
         line = next((line for line in cell.source.splitlines() if line.strip()), "")
         options.progress(f"cell {cell.number} of {len(document.cells)}: {line[:60]}")
