@@ -29,7 +29,6 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from harness_nb.kernel.environment import kernel_environment
 from harness_nb.kernel.guardian import kill_all, marked
-from harness_nb.types import JsonObject
 from harness_nb.verify.distributions import FIRST_LOOK, LAST_LOOK
 from harness_nb.verify.document import CodeCell, Document
 from harness_nb.verify.failures import CannotRunError, Failure

@@ -123,8 +123,8 @@ async def verify_document(document: Document, options: Options, patterns: Sequen
 
 
 async def _run(document: Document, kernel: str, place: Place, options: Options) -> Run:
-    # nbformat loads every checker of formats that jsonschema can find, which takes two seconds beside JupyterLab: nobody
-    # who only loads the magics or asks for help shall wait for it.
+    # nbformat loads every checker of formats that jsonschema can find, which takes two seconds beside JupyterLab.
+    # Nobody who only loads the magics or asks for help shall wait for it.
     from harness_nb.verify.execution import run_cells
 
     def tell(cell: CodeCell) -> None:
