@@ -36,6 +36,7 @@ def test_the_wheel_has_kernel_specs_and_demos(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
     assert any(name.endswith("data/share/jupyter/kernels/harness-tools/kernel.json") for name in names)
+    assert any(name.endswith("data/share/jupyter/labextensions/harness-nb/static/remoteEntry.js") for name in names)
     assert "harness_nb/py.typed" in names
     assert any(name.startswith("harness_nb/demos/digits/") and name.endswith(".json") for name in names)
     assert not [name for name in names if name.startswith("tests/")]

@@ -48,7 +48,7 @@ def write_in_cell(page: Page, number: int, text: str) -> None:
 
 def test_what_a_person_writes_and_what_the_session_adds_are_both_in_the_file(lab: Lab, page: Page) -> None:
     folder = lab.root / "harness_sessions"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     work = Work(folder / "s1.ipynb")
     work.begin()
     for number in (1, 2):
