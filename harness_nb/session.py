@@ -8,14 +8,13 @@ it asks again.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from harness_nb import __version__, loop, past
 from harness_nb import events as ev
+from harness_nb import loop, past
 from harness_nb.approval import DenyApprover
 from harness_nb.budget import add_usage
 from harness_nb.cells import MAIN, Cells
@@ -23,8 +22,8 @@ from harness_nb.context import Conversation, words
 from harness_nb.errors import HarnessError, KernelError, UsageError
 from harness_nb.files import files_now
 from harness_nb.kernel import Spare, ToolKernel
-from harness_nb.models import default_model_spec, resolve_model
-from harness_nb.notebook import FORMAT_VERSION
+from harness_nb.model_choice import model_for
+from harness_nb.opening import starting_events
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
 from harness_nb.ports import Approver, Delta, Kernel, Model, Played
@@ -141,7 +140,7 @@ class Session:
         """
         if recording is not None:
             return await cls._open_replay(settings, approver, spare, recording)
-        model = model or _model_for(settings)
+        model = model or model_for(settings)
         kernel = kernel or ToolKernel(
             name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE, spare=spare
         )
@@ -179,7 +178,7 @@ class Session:
         """
         changed = (settings.model, settings.base_url) != (self._settings.model, self._settings.base_url)
         if recording is None and (changed or self._model is None):
-            model = _model_for(settings)
+            model = model_for(settings)
             if self._model is not None:
                 await self._model.aclose()
             self._model = model
@@ -202,7 +201,7 @@ class Session:
             StoreError: if the record cannot be written; the work stops there.
         """
         if recording is None:
-            self._model, self._ground = self._model or _model_for(self._settings), None
+            self._model, self._ground = self._model or model_for(self._settings), None
         self._playing = Playing(recording, self._approver_in_force) if recording else None
         mark = recording.fingerprint if recording else self._chain.next(prompt, options or {})
         async with aclosing(self._work_on(self._opening(words.CONTINUED, prompt, mark), past.Spent())) as items:
@@ -223,7 +222,7 @@ class Session:
         closing = past.closing_events(events)
         done = bool(closing) and isinstance(closing[-1], ev.SessionEnded)
         spent = past.spent_on_last_prompt(events) if past.work_is_open(events) else past.Spent()
-        self._model, self._ground, self._playing = self._model or _model_for(self._settings), None, None
+        self._model, self._ground, self._playing = self._model or model_for(self._settings), None, None
         if isinstance(self._model, Played) and events is self._past:
             self._model.skip(past.replies_since_opened(self._past, self._model.name))
         opening = _each(closing) if done else self._opening(words.GOING_ON, None)
@@ -278,7 +277,7 @@ class Session:
         if first:
             await self._kernel.start()
             warnings = [*self._warnings, *await self._place.gather()]
-            async for event in self._going_on(reason) if self._past else self._starting():
+            async for event in self._going_on(reason) if self._past else _each(self._starting()):
                 yield event
             for text in warnings:
                 yield ev.Warned(text=text)
@@ -290,21 +289,16 @@ class Session:
         for text in put_back:
             yield ev.Warned(text=text)
 
-    async def _starting(self) -> AsyncGenerator[ev.Event]:
+    def _starting(self) -> list[ev.Event]:
         """The first events of a session."""
-        yield ev.SessionStarted(
-            session_id=self.id,
-            format_version=FORMAT_VERSION,
-            harness_version=__version__,
+        return starting_events(
+            self.id,
+            self._settings,
             model=self.model_name,
-            workspace=str(self.workspace),
             kernel=self._kernel.name,
-            options=self._settings.options,
             environment=self._place.environment,
             origin=self._ground.origin if self._ground else {},
         )
-        yield ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE)
-        yield ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1)
 
     async def _going_on(self, reason: str) -> AsyncGenerator[ev.Event]:
         """The first events of a session that is continued: what completes its record, and a word to the model.
@@ -386,13 +380,3 @@ class Session:
 async def _each(events: list[ev.Event]) -> AsyncGenerator[ev.Event]:
     for event in events:
         yield event
-
-
-def _model_for(settings: Settings) -> Model:
-    """The model that the settings name, or the default one."""
-    return resolve_model(
-        settings.model or default_model_spec(os.environ),
-        directory=settings.directory,
-        base_url=settings.base_url,
-        environment=os.environ,
-    )

@@ -26,7 +26,7 @@ ROWS = [
     {
         *("settings", "options", "store", "files", "draft", "notebook_file", "record", "recordings", "forking"),
         *("replaying", "replay_ground", "approval", "surroundings", "workplace", "pristine", "gate", "questions"),
-        "session",
+        *("session", "opening", "model_choice"),
     },
     {"kernel"},
     {"models"},
@@ -39,6 +39,7 @@ ROWS = [
 # The session owns a run and makes the kernel and the model, so it ranks behind both; playing a recording is a model.
 RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 RANK["replaying"] = RANK["models"] + 0.2
+RANK["model_choice"] = RANK["models"] + 0.2
 RANK["session"] = RANK["models"] + 0.5
 SAME_ROW_ALLOWED = ROWS[11] | {"notebook", "outputs"}
 

@@ -1,0 +1,35 @@
+"""The events with which the record of a session begins. Pure; the session records them before its first prompt."""
+
+from __future__ import annotations
+
+from harness_nb import __version__
+from harness_nb import events as ev
+from harness_nb.notebook import FORMAT_VERSION
+from harness_nb.settings import Settings
+from harness_nb.tools import SETUP_SOURCE
+from harness_nb.types import JsonObject, Status
+
+
+def starting_events(
+    session_id: str, settings: Settings, *, model: str, kernel: str, environment: JsonObject, origin: JsonObject
+) -> list[ev.Event]:
+    """The first events of a session: what it is, and the cell that sets its kernel up.
+
+    ``model`` and ``kernel`` are names, ``environment`` are facts about the machine, ``origin`` says what it is a fork
+    or a replay of.
+    """
+    return [
+        ev.SessionStarted(
+            session_id=session_id,
+            format_version=FORMAT_VERSION,
+            harness_version=__version__,
+            model=model,
+            workspace=str(settings.directory),
+            kernel=kernel,
+            options=settings.options,
+            environment=environment,
+            origin=origin,
+        ),
+        ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE),
+        ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1),
+    ]
