@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from harness_nb.types import Approval, Decision, JsonObject, Message, Status, ToolCall, ToolSpec
+from harness_nb.types import Approval, Decision, JsonObject, Message, Status, ToolCall, ToolSpec, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,16 @@ Delta = TextDelta | ReasoningDelta | Withdrawn
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What a request may ask for beyond messages and tools; ``None`` leaves the provider's default."""
+    """What a request may ask for beyond messages and tools; ``None`` leaves the provider's default.
+
+    ``web_search`` offers the model the provider's own search of the web.
+    """
 
     max_output_tokens: int | None = None
     temperature: float | None = None
     reasoning_effort: str | None = None
     cache_key: str | None = None
+    web_search: bool = False
 
 
 @runtime_checkable
@@ -56,6 +60,33 @@ class Played(Protocol):
 
     def skip(self, replies: int) -> None:
         """Go on behind so many replies, which have been given already."""
+        ...
+
+
+@runtime_checkable
+class Foreseeable(Protocol):
+    """A model that says before a request what it will take. Models behind HTTP and scripts do, a replay need not.
+
+    The loop keeps limits with it and shortens a conversation in time; the session refuses what cannot be kept.
+    """
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens, in and out together; ``None`` where it is not known."""
+        ...
+
+    @property
+    def price_known(self) -> bool:
+        """Whether a reply can be priced."""
+        ...
+
+    @property
+    def searches_web(self) -> bool:
+        """Whether the API has a search of the web of its own, which ``ModelSettings.web_search`` offers the model."""
+        ...
+
+    def estimate(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> Usage:
+        """Tokens in and out of the next request, and US dollars (``None`` where the price is not known)."""
         ...
 
 

@@ -64,12 +64,14 @@ WriteRequest = Callable[[str, Sequence[Message], Sequence[ToolSpec], ModelSettin
 class Api:
     """How one API is spoken: its ``path``, how a request is written, and what reads a reply.
 
-    ``read`` takes the server's name for messages and what makes the typed error of an error event.
+    ``read`` takes the server's name for messages and what makes the typed error of an error event. ``searches_web``
+    says whether ``write`` can offer the provider's own search of the web.
     """
 
     path: str
     write: WriteRequest
     read: Callable[[str, Failure], Reply]
+    searches_web: bool = False
 
 
 class RemoteModel:
@@ -127,6 +129,16 @@ class RemoteModel:
     def price_known(self) -> bool:
         """Whether a cost limit can be kept with this model."""
         return self._endpoint.quirks.cost_in_usage or self.tariff.known
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens that fit into the model's context window; ``None`` where the price table does not know."""
+        return self.tariff.context_window()
+
+    @property
+    def searches_web(self) -> bool:
+        """Whether the API has a search of the web of its own."""
+        return self._api.searches_web
 
     def estimate(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> Usage:
         """What the next request will take: tokens in and out, and US dollars (``None`` if the price is unknown)."""

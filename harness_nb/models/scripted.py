@@ -116,6 +116,8 @@ class ScriptedModel:
     """Plays ``replies``. ``name`` is the spec; ``unplayed`` is how many replies have not had their turn."""
 
     accepts_images = True
+    context_window = None
+    searches_web = False
 
     def __init__(self, name: str, replies: Sequence[ScriptedReply], *, sleep: Sleep = asyncio.sleep) -> None:
         if not replies:
