@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from stand_ins import PICTURE, PROMPT, TOOLS
 
-from harness_nb.models.estimate import FUDGE, IMAGE_TOKENS, LEAST_OUTPUT, estimate_request
+from harness_nb.context.size import IMAGE_TOKENS
+from harness_nb.models.estimate import FUDGE, LEAST_OUTPUT, estimate_request
 from harness_nb.models.pricing import read_rates
 from harness_nb.models.remote import RemoteModel
 from harness_nb.ports import ModelSettings
