@@ -12,6 +12,7 @@ from pathlib import Path
 from harness_nb import events as ev
 from harness_nb.budget import add_usage
 from harness_nb.errors import StoreError, UsageError
+from harness_nb.journal import read_journal
 from harness_nb.notebook import NotebookFold, events_of
 from harness_nb.notebook_file import NotebookFile
 from harness_nb.past import joined, renumbered
@@ -20,7 +21,6 @@ from harness_nb.store import (
     SessionStore,
     SessionSummary,
     find_session,
-    read_journal,
     session_ids,
     summarise,
 )

@@ -18,11 +18,12 @@ from filelock import FileLock, Timeout
 from harness_nb import events as ev
 from harness_nb.files import FileStore, PlannedFile, Restored, RestorePlan, restore
 from harness_nb.files.walk import stamp_at
+from harness_nb.journal import read_journal
 from harness_nb.notebook import FORMAT_VERSION, NotebookFold
 from harness_nb.past import renumbered
 from harness_nb.record import read_record
 from harness_nb.recordings import REPLAY, Recording, recorded_changes
-from harness_nb.store import FOLDER, read_journal
+from harness_nb.store import FOLDER
 from harness_nb.types import JsonObject
 
 NAMED = 10

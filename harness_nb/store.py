@@ -10,24 +10,26 @@ for the layout::
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO
 
 from filelock import FileLock, Timeout
-from pydantic import ValidationError
 
 from harness_nb.draft import Draft, remove_leftovers
 from harness_nb.errors import SessionLockedError, StoreError, UsageError
-from harness_nb.events import Event, ModelReplied, PromptAdded, SessionEnded, SessionStarted, parse_event
+from harness_nb.events import Event, ModelReplied, PromptAdded, SessionEnded, SessionStarted
+from harness_nb.journal import JOURNAL, journal_line, take_apart
 
 FOLDER = "harness_sessions"
+LISTED = 10
+"""So many sessions are listed where one is not there."""
 
 
 class SessionStore:
@@ -43,19 +45,27 @@ class SessionStore:
         self.notebook_path = workspace / FOLDER / f"{session_id}.ipynb"
         self._workspace = workspace
         self._open_outputs: list[OutputFile] = []
+        self._lock = FileLock(self.folder / ".lock")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(self.folder / ".lock")
             self._lock.acquire(timeout=0)
-            remove_leftovers(self.folder / "journal.jsonl")
-            self._journal = (self.folder / "journal.jsonl").open("ab")
+            remove_leftovers(self.folder / JOURNAL)
+            self._journal: io.FileIO = (self.folder / JOURNAL).open("ab", buffering=0)
+            self._end_torn_line()
         except Timeout:
             raise SessionLockedError(
                 f"Another process works on the session {session_id}; wait for it or stop it."
             ) from None
         except OSError as error:
-            raise StoreError(f"The session cannot be stored in {self.folder}: {error}") from error
-        self._end_torn_line()
+            self._lock.release()
+            way_out = (
+                ""
+                if not (self.folder / JOURNAL).is_dir()
+                else (f" {JOURNAL} is a folder there: move it away, the session notebook is enough to go on.")
+            )
+            raise StoreError(
+                f"The session cannot be stored in {self.folder} ({error.strerror or error}).{way_out}"
+            ) from error
         self._seq = 0
 
     def continue_after(self, seq: int) -> None:
@@ -63,37 +73,55 @@ class SessionStore:
         self._seq = seq
 
     def append(self, event: Event) -> Event:
-        """Stamp an event, write it to the journal, and return it once it is on disk."""
-        self._seq += 1
+        """Stamp an event, write it to the journal, and return it once it is on disk.
+
+        Raises:
+            StoreError: if it cannot be written; the journal is then as it was.
+        """
         stamped = event.model_copy(
-            update={"seq": self._seq, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
+            update={"seq": self._seq + 1, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
         )
+        end = self._journal.seek(0, os.SEEK_END)
         try:
-            self._journal.write(journal_line(stamped).encode("ascii"))
-            self._journal.flush()
+            self._write(journal_line(stamped).encode("ascii"))
             os.fsync(self._journal.fileno())
         except OSError as error:
-            raise StoreError(f"The journal of the session cannot be written: {error}") from error
+            with suppress(OSError):
+                self._journal.truncate(end)
+            raise self._unwritable(error) from error
+        self._seq += 1
         return stamped
 
     def rewrite(self, events: Sequence[Event]) -> None:
-        """Write the journal anew with ``events``; lines of the old one that cannot be read are set aside beside it.
+        """Write the journal anew with ``events``; lines of the old one that are not used are set aside beside it.
 
         Raises:
             StoreError: if it cannot be written; the old one is untouched.
         """
-        path = self.folder / "journal.jsonl"
-        broken = [line for line in path.read_bytes().split(b"\n") if line.strip() and not _is_event(line)]
+        path = self.folder / JOURNAL
         try:
-            if broken:
+            aside = take_apart(path)[1]
+            if aside:
                 with (self.folder / "journal.set-aside.txt").open("ab") as file:
-                    file.writelines(line + b"\n" for line in broken)
+                    file.writelines(line.data + b"\n" for line in aside)
             write_atomically(path, "".join(map(journal_line, events)))
             self._journal.close()
-            self._journal = path.open("ab")
+            self._journal = path.open("ab", buffering=0)
         except OSError as error:
-            raise StoreError(f"The journal of the session cannot be written: {error}") from error
+            raise self._unwritable(error) from error
         self._seq = events[-1].seq if events else 0
+
+    def _write(self, data: bytes) -> None:
+        """All of ``data``: a disk that is nearly full takes a part of it, and refuses the rest."""
+        while data:
+            data = data[self._journal.write(data) or 0 :]
+
+    def _unwritable(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"The journal of the session cannot be written ({error.strerror or error}), so the work stops here. What "
+            f"was done until now is recorded. Once {self.folder} can be written again, `harness-nb resume "
+            f"{self.folder.name}` goes on."
+        )
 
     def sink(self, call_id: str) -> OutputFile:
         """Where the whole output of a call goes if it is too large for the notebook."""
@@ -116,7 +144,7 @@ class SessionStore:
 
     def _end_torn_line(self) -> None:
         """A crash may have left half a line; end it, so that what follows stays readable."""
-        path = self.folder / "journal.jsonl"
+        path = self.folder / JOURNAL
         if path.stat().st_size:
             with path.open("rb") as file:
                 file.seek(-1, os.SEEK_END)
@@ -170,47 +198,11 @@ def write_atomically(path: Path, text: str) -> None:
         raise StoreError(f"{path} cannot be written: {error}") from error
 
 
-def journal_line(event: Event) -> str:
-    """The line of an event in the journal: ASCII, number and time and type first."""
-    fields = event.model_dump(mode="json")
-    return json.dumps({"seq": event.seq, "time": event.time, "type": event.type, **fields}) + "\n"
-
-
-def _is_event(line: bytes) -> bool:
-    try:
-        parse_event(json.loads(line))
-    except (ValueError, ValidationError):
-        return False
-    return True
-
-
-def read_journal(path: Path) -> tuple[list[Event], list[str]]:
-    """The events of a journal, and a warning for each line that had to be set aside.
-
-    Raises:
-        StoreError: if there is no such file.
-    """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise StoreError(f"The journal {path} cannot be read: {error}") from error
-    events: list[Event] = []
-    warnings = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            events.append(parse_event(json.loads(line)))
-        except (ValueError, ValidationError) as error:
-            warnings.append(f"{path.name}, line {number} is set aside: {str(error).splitlines()[0]}")
-    return events, warnings
-
-
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
     """One line about a session.
 
-    ``started`` is UTC in ISO 8601; ``status`` is the reason of its last end, or ``open``.
+    ``started`` is UTC in ISO 8601; ``status`` is the reason of its last end, or ``open``, or ``unreadable``.
     """
 
     id: str
@@ -225,9 +217,14 @@ class SessionSummary:
 def session_ids(workspace: Path) -> list[str]:
     """The names of the sessions of a workspace, oldest first: those with a journal, and session notebooks alone."""
     folder = workspace / FOLDER
-    journals = {path.parent.name for path in folder.glob("*/journal.jsonl")}
-    notebooks = {path.stem for path in folder.glob("*.ipynb") if not path.name.startswith(".") and "." not in path.stem}
+    journals = {path.parent.name for path in folder.glob(f"*/{JOURNAL}") if path.is_file()}
+    notebooks = {path.stem for path in folder.glob("*.ipynb") if _is_session_name(path.stem) and path.is_file()}
     return sorted(journals | notebooks)
+
+
+def _is_session_name(name: str) -> bool:
+    """Whether a session can have this name: it is one of a file, and not of what lies beside a session notebook."""
+    return bool(name) and not any(character in name for character in "./\\\0")
 
 
 def summarise(session_id: str, events: list[Event], workspace: Path) -> SessionSummary:
@@ -263,9 +260,19 @@ def find_session(workspace: Path, session_id: str) -> Path:
     Raises:
         UsageError: if there is none of that name; the text lists those that are there.
     """
-    folder = workspace / FOLDER / session_id
+    folder = workspace / FOLDER
+    if _is_session_name(session_id) and _is_session(folder, session_id):
+        return folder / session_id
+    meant = PurePath(session_id.strip()).name.removesuffix(".ipynb")
+    if _is_session_name(meant) and _is_session(folder, meant):
+        raise UsageError(f"A session is named by its id alone: write {meant} in place of {session_id[:200]!r}.")
+    known = session_ids(workspace)
+    more = f" and {len(known) - LISTED:,} older ones" if len(known) > LISTED else ""
+    listed = ", ".join(known[-LISTED:]) + more if known else "none"
+    raise UsageError(f"There is no session {session_id[:80]!r} in {folder}. Sessions there: {listed}.")
+
+
+def _is_session(folder: Path, session_id: str) -> bool:
     with suppress(OSError, ValueError):  # a name that no file can have
-        if (folder / "journal.jsonl").is_file() or (workspace / FOLDER / f"{session_id}.ipynb").is_file():
-            return folder
-    known = ", ".join(session_ids(workspace)) or "none"
-    raise UsageError(f"There is no session {session_id[:80]!r} in {workspace / FOLDER}. Sessions there: {known}.")
+        return (folder / session_id / JOURNAL).is_file() or (folder / f"{session_id}.ipynb").is_file()
+    return False

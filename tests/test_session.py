@@ -15,9 +15,9 @@ import pytest
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover
 from harness_nb.errors import MissingKeyError, SessionLockedError, UsageError
+from harness_nb.journal import read_journal
 from harness_nb.session import Session
 from harness_nb.settings import Settings
-from harness_nb.store import read_journal
 from harness_nb.types import Status
 
 

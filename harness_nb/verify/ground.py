@@ -13,7 +13,8 @@ from harness_nb.errors import StoreError
 from harness_nb.events import Event, FilesChanged
 from harness_nb.files import files_at
 from harness_nb.files.blobs import Blobs
-from harness_nb.store import FOLDER, read_journal
+from harness_nb.journal import read_journal
+from harness_nb.store import FOLDER
 from harness_nb.verify.document import Document
 
 OUTSIDE = "outside"

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from harness_nb.errors import StoreError
 from harness_nb.events import CellFinished, CellStarted, Event
+from harness_nb.journal import read_journal
 from harness_nb.notebook import events_of
-from harness_nb.store import FOLDER, read_journal
+from harness_nb.store import FOLDER
 from harness_nb.types import Status
 from harness_nb.verify.document import Document
 

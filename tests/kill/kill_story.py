@@ -16,11 +16,11 @@ from contextlib import aclosing
 from pathlib import Path
 
 from harness_nb import events as ev
+from harness_nb.journal import read_journal
 from harness_nb.kernel.fake import FakeKernel
 from harness_nb.ports import Delta, ExecuteReply, ModelSettings, Output, TextDelta
 from harness_nb.session import Session
 from harness_nb.settings import Settings
-from harness_nb.store import read_journal
 from harness_nb.types import Approval, Decision, Message, TextPart, ToolCall, ToolSpec, Usage
 
 TASKS = ("Do the first half.", "Do the second half.")

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from user_kernel import ask, execute, finish
 
-from harness_nb.store import read_journal
+from harness_nb.journal import read_journal
 
 AGENT = "%%agent --model scripted:script.json\nGreet"
 
