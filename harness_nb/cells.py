@@ -254,7 +254,9 @@ class Cells:
     async def end_all(self) -> AsyncGenerator[ev.Event]:
         """Stop every cell that still runs, and complete its record."""
         for cell in list(self._open.values()):
-            if not cell.ended:
+            if cell.task is None:
+                cell.reply = ExecuteReply(status=Status.INTERRUPTED)
+            elif not cell.ended:
                 await self._stop(cell)
                 await _settled(cell)
             for event in self._finish(cell):

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness_nb import events as ev
+from harness_nb.context import words
 from harness_nb.errors import StoreError
 from harness_nb.notebook import events_of
 from harness_nb.outputs import apply_output, clean_text, is_derived
@@ -91,7 +92,10 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """What one call came to. ``digest`` is ``outcome_digest`` of its outputs, ``approval`` what a person answered."""
+    """What one call came to. ``digest`` is ``outcome_digest`` of its outputs, ``approval`` what a person answered.
+
+    ``cut``: the work was stopped in this call or before it, and was resumed later.
+    """
 
     call_id: str
     name: str
@@ -100,6 +104,7 @@ class RecordedCall:
     digest: str = ""
     execution_count: int | None = None
     approval: Approval | None = None
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,8 @@ class Recording:
     ``changes`` are the changes of files by this work, in their order; ``replayed`` says whether this work was itself
     played from a recording; ``origin`` is the session that the session was a replay of, where it is one. ``limit`` is
     the limit that ended it, ``time`` when it ended. ``copied`` says whether the session began with a copy of
-    another.
+    another. ``stops`` says after how many replies the work was stopped, by a person, a limit or a crash, before it was
+    resumed.
     ``previous`` is the fingerprint that it builds on; ``find_recording`` does not look for it.
     """
 
@@ -128,6 +134,7 @@ class Recording:
     replayed: bool = False
     origin: str = ""
     copied: bool = False
+    stops: tuple[int, ...] = ()
 
     @property
     def whole(self) -> bool:
@@ -311,12 +318,19 @@ class Part:
         self._ended: ev.SessionEnded | None = None
         self._replayed = False
         self._broken = False
+        self._cut_off: list[str] = []
+        self._stops: list[int] = []
 
     def apply(self, event: ev.Event) -> None:
         """Fold one event in."""
         match event:
             case ev.ModelRequested():
                 self._replayed |= event.model.startswith(REPLAY)
+                self._cut_off = []
+            case ev.Nudged() if event.reason == words.GOING_ON:
+                self._stops.append(len(self._replies))
+                for call_id in self._cut_off:
+                    self._calls[call_id]["cut"] = True
             case ev.ModelReplied():
                 self._replies.append(event.message)
             case ev.FilesChanged() if event.call_id != "outside":
@@ -334,6 +348,7 @@ class Part:
         match event:
             case ev.CallDecided():
                 self._calls[event.call_id] = {"name": event.name, "source": event.source}
+                self._cut_off = []
             case ev.ApprovalAnswered():
                 self._learn(event, approval=event.approval)
             case ev.CellOutput():
@@ -342,6 +357,7 @@ class Part:
                 self._learn(event, status=event.status, execution_count=event.execution_count)
             case ev.ResultAdded():
                 self._learn(event, status=self._calls.get(event.call_id, {}).get("status", event.status))
+                self._cut_off += [event.call_id] if event.status in (Status.INTERRUPTED, Status.UNKNOWN) else []
             case _:
                 pass
 
@@ -370,4 +386,5 @@ class Part:
             replayed=self._replayed,
             origin=str(self._origin.get("session", "")) if self._origin.get("kind") == "replay" else "",
             copied="events" in self._origin,
+            stops=tuple(self._stops),
         )

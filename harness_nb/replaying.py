@@ -15,13 +15,16 @@ from harness_nb import events as ev
 from harness_nb.models.replay import ReplayModel
 from harness_nb.ports import Approver, Delta
 from harness_nb.recordings import ENDED_WELL, REPLAY, Part, RecordedCall, Recording
-from harness_nb.types import Approval, Decision, Limits, Status, ToolCall
+from harness_nb.types import Approval, Decision, Limits, Status, ToolCall, text_content
 
 NAMED = 5
 """So many differences are told one by one."""
 
 NOTHING = {"input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
 """What a replay uses."""
+
+PASSED_OVER = "the recorded work was stopped here; it is not run in the replay"
+NOT_RUN = "Not run in the replay: the recorded work was stopped here."
 
 NOT_COMPARED = (Status.UNKNOWN, Status.INTERRUPTED, None)
 """Recorded statuses that say nothing of how the code runs."""
@@ -69,14 +72,33 @@ class Playing:
         self.approver = RecordedApprover(recording, approver)
         self.differences: list[Difference] = []
         self._part = Part(recording.session, {}, ev.PromptAdded(prompt=recording.prompt))
+        self._cut = {call.call_id for call in recording.calls if call.cut}
+        self._passed_over: set[str] = set()
+        self._replies = 0
 
     @property
     def limits(self) -> Limits:
         """None but the end of the recording, where that was a limit: time and money are not spent again."""
         return Limits(max_turns=len(self.recording.replies) if self.recording.reason == "limit" else None)
 
+    def pass_over(self, call: ToolCall, source: str) -> Decision | None:
+        """A rule: what was cut off in the recorded work is not run again. It may never end, or may not have begun."""
+        if call.call_id not in self._passed_over:
+            return None
+        return Decision(verdict="deny", reason=PASSED_OVER, policy="pass_over_what_was_cut_off")
+
+    def stopped_before(self, item: ev.Event | Delta) -> bool:
+        """Whether the recorded work was stopped before this request, so that nothing may run on from before it."""
+        return isinstance(item, ev.ModelRequested) and self._replies in self.recording.stops
+
     def follow(self, item: ev.Event | Delta) -> ev.Event | Delta:
         """Take in what the loop yields; gives back what is to be recorded and shown instead."""
+        if isinstance(item, ev.ModelReplied):
+            pairs = zip(self.recording.replies[self._replies].tool_calls, item.message.tool_calls, strict=True)
+            self._passed_over |= {now.call_id for then, now in pairs if then.call_id in self._cut}
+            self._replies += 1
+        if isinstance(item, ev.ResultAdded) and item.call_id in self._passed_over:
+            item = item.model_copy(update={"status": Status.INTERRUPTED, "content": text_content(NOT_RUN)})
         if isinstance(item, ev.LimitReached) and self.recording.limit is not None:
             return self.recording.limit
         if isinstance(item, ev.SessionEnded):
@@ -133,6 +155,8 @@ def summary_line(recording: Recording, differences: Sequence[Difference]) -> str
     """What screen, record and notebook say of a prompt that was played."""
     calls = sum(call.name != "finish" for call in recording.calls)
     told = f"played from the recording of {recording.session}: {calls} call{'' if calls == 1 else 's'}"
+    cut = sum(call.cut for call in recording.calls)
+    told += f" ({cut} that {'was' if cut == 1 else 'were'} stopped then not run)" if cut else ""
     if not differences:
         return f"{told}, all as recorded; no model was called"
     shown = "; ".join(difference.text for difference in differences[:NAMED])

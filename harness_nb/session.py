@@ -254,6 +254,9 @@ class Session:
                 async for item in items:
                     told = self._playing.follow(item) if self._playing else item
                     yield self._add(told) if isinstance(told, ev.EventBase) else told
+                    if self._playing and self._playing.stopped_before(told):
+                        async for event in self._cells.end_all():
+                            yield self._add(event)
                     if isinstance(told, ev.ResultAdded):
                         for text in [*self._place.warnings(), *self._record.warnings()]:
                             yield self._add(ev.Warned(text=text))
@@ -330,7 +333,10 @@ class Session:
             model=model,
             cells=self._cells,
             tools=self._tools,
-            rules=(deny_outside_workspace, deny_read_only(self._place.read_only), ask_before_dangerous_commands),
+            rules=(
+                *(deny_outside_workspace, deny_read_only(self._place.read_only), ask_before_dangerous_commands),
+                *((playing.pass_over,) if playing else ()),
+            ),
             approver=playing.approver if playing and settings.policy != "deny" else self._approver_in_force,
             gate=self._place.gate.run,
             clock=time.monotonic,
@@ -356,9 +362,9 @@ class Session:
         self._chain.apply(stamped)
         if self._ground is not None:
             self._ground.apply(stamped)
-        if isinstance(stamped, ev.ModelReplied):
-            self._turns_spent += 1
-            self._spent = add_usage(self._spent, stamped.message.usage or Usage())
+        if (usage := ev.usage_of(stamped)) is not None:
+            self._turns_spent += isinstance(stamped, ev.ModelReplied)
+            self._spent = add_usage(self._spent, usage)
         self._ended = self._ended or isinstance(stamped, ev.SessionEnded)
         return stamped
 

@@ -190,3 +190,56 @@ async def test_a_replay_that_was_stopped_can_be_begun_again(tmp_path: Path) -> N
     assert printed(played) == "1\n"
     assert notebook.id == f"{session}-replay"
     await notebook.close()
+
+
+async def test_work_that_was_stopped_and_resumed_is_played_as_one_and_what_was_stopped_is_not_run(
+    tmp_path: Path,
+) -> None:
+    slow = "open('slow.txt', 'w').close(); print('slowly', flush=True); import time; time.sleep(300)"
+    calls = [
+        {"name": "python", "arguments": {"code": "x = 1; print(x)"}},
+        {"name": "python", "arguments": {"code": slow}},
+        {"name": "bash", "arguments": {"command": "touch never.txt"}},
+    ]
+    notebook = Notebook(tmp_path, script(tmp_path, {"calls": calls}, call("python", code="print('then', x)"), DONE))
+    task = Task("one", Settings.load(tmp_path, {"model": f"scripted:{tmp_path / 'script.json'}"}, {}))
+    session = await notebook.current.take(task, notebook.approver)
+    items = session.send("one")
+    async for item in items:
+        if isinstance(item, ev.CellOutput) and "slowly" in str(item.output):
+            break
+    await items.aclose()
+    resumed = [item async for item in session.resume() if isinstance(item, ev.EventBase)]
+    assert (ended(resumed).reason, printed(resumed)) == ("finished", "then 1\n")
+    await notebook.close()
+    (tmp_path / "slow.txt").unlink()
+
+    again = Notebook(tmp_path)
+    played = await again.task("one")
+    await again.close()
+    assert (models(played), ended(played).reason, printed(played)) == ({"replay"}, "finished", "1\nthen 1\n")
+    assert "4 calls (2 that were stopped then not run), all as recorded" in ended(played).text
+    statuses = [event.status for event in played if isinstance(event, ev.ResultAdded)]
+    assert statuses == [Status.OK, Status.INTERRUPTED, Status.INTERRUPTED, Status.OK, Status.OK]
+    assert not (tmp_path / "slow.txt").exists() and not (tmp_path / "never.txt").exists()
+
+
+async def test_what_was_left_running_when_the_work_was_stopped_does_not_run_on_in_the_replay(tmp_path: Path) -> None:
+    left = call("python", code="print('on', flush=True); import time; time.sleep(300)", timeout=1)
+    replies = (left, call("bash", command="sleep 300"), call("python", code="print('free')"), DONE)
+    notebook = Notebook(tmp_path, script(tmp_path, *replies))
+    task = Task("one", Settings.load(tmp_path, {"model": f"scripted:{tmp_path / 'script.json'}"}, {}))
+    session = await notebook.current.take(task, notebook.approver)
+    items = session.send("one")
+    async for item in items:
+        if isinstance(item, ev.CellStarted) and item.name == "bash":
+            break
+    await items.aclose()
+    assert printed([item async for item in session.resume() if isinstance(item, ev.EventBase)]) == "free\n"
+    await notebook.close()
+
+    again = Notebook(tmp_path)
+    played = await again.task("one")
+    await again.close()
+    assert (ended(played).reason, printed(played)) == ("finished", "on\nfree\n")
+    assert "3 calls (1 that was stopped then not run), all as recorded" in ended(played).text
