@@ -79,6 +79,8 @@ class Session:
         self._cells = Cells(kernel, self._firewall, time.monotonic, self._place.inspect, self._questions.working_time)
         self._cells.remember(self._past)
         self._ended = False
+        self._opened = False
+        self._prompted = any(isinstance(event, ev.PromptAdded) for event in self._past)
         self._turns_spent, self._spent = 0, Usage()
 
     @property
@@ -216,7 +218,7 @@ class Session:
         Raises:
             UsageError: if the work on the last prompt is finished, or there has been none.
         """
-        events = self._past if not self._place.known else self._here()
+        events = self._here() if self._opened else self._past
         if problem := past.nothing_to_resume(events, self.id):
             raise UsageError(problem)
         closing = past.closing_events(events)
@@ -274,7 +276,7 @@ class Session:
         put_back: list[str] = []
         if self._playing is not None and self._ground is not None:
             put_back = await asyncio.to_thread(self._ground.put_files_back, self._playing.recording)
-        first = not self._place.known
+        first = not self._opened
         if not first and prompt is None:
             yield ev.Nudged(reason=reason, text=words.GO_ON)
         if first:
@@ -282,6 +284,7 @@ class Session:
             warnings = [*self._warnings, *await self._place.gather()]
             async for event in self._going_on(reason) if self._past else _each(self._starting()):
                 yield event
+            self._opened = True
             for text in warnings:
                 yield ev.Warned(text=text)
         recorded, unknown = (files_now(self._past), past.unknown_cells(self._past)) if first else (None, [])
@@ -322,7 +325,7 @@ class Session:
 
     def _here(self) -> list[ev.Event]:
         """What ``resume`` has to know of work that stopped in this process, where nothing is left open."""
-        return [ev.PromptAdded(prompt=""), *([self.ending] if self.ending else [])] if self.turns else []
+        return [ev.PromptAdded(prompt=""), *([self.ending] if self.ending else [])] if self._prompted else []
 
     def _work(self, spent: past.Spent | None = None) -> Work:
         settings, playing = self._settings, self._playing
@@ -365,7 +368,8 @@ class Session:
         if (usage := ev.usage_of(stamped)) is not None:
             self._turns_spent += isinstance(stamped, ev.ModelReplied)
             self._spent = add_usage(self._spent, usage)
-        self._ended = self._ended or isinstance(stamped, ev.SessionEnded)
+        self._prompted |= isinstance(stamped, ev.PromptAdded)
+        self._ended |= isinstance(stamped, ev.SessionEnded)
         return stamped
 
     async def _close_record(self, reason: str, text: str, elapsed: float) -> ev.Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -15,8 +16,10 @@ from harness_nb import events as ev
 from harness_nb.approval import DenyApprover
 from harness_nb.context import Conversation
 from harness_nb.errors import UsageError
+from harness_nb.forking import carry_out, plan_fork
 from harness_nb.kernel import FakeKernel
 from harness_nb.past import closing_events
+from harness_nb.ports import ExecuteReply
 from harness_nb.record import read_record
 from harness_nb.session import Session
 from harness_nb.settings import Settings
@@ -147,3 +150,42 @@ async def test_turns_before_the_crash_count(tmp_path: Path) -> None:
         resumed = [item async for item in session.resume() if isinstance(item, ev.EventBase)]
     assert isinstance(resumed[-1], ev.SessionEnded)
     assert (resumed[-1].reason, resumed[-1].turns) == ("limit", 2)
+
+
+async def test_work_that_was_stopped_before_the_first_reply_goes_on_in_the_same_process(tmp_path: Path) -> None:
+    async with opened(tmp_path, FakeKernel({"print(x)": "2\n"})) as session:
+        items = session.send("count")
+        async for item in items:
+            if isinstance(item, ev.ModelRequested):
+                break
+        await items.aclose()
+        assert session.turns == 0
+        resumed = [item async for item in session.resume() if isinstance(item, ev.EventBase)]
+    assert (resumed[-1].reason, session.turns) == ("finished", 3)  # type: ignore[union-attr]
+    assert not [event for event in resumed if isinstance(event, ev.PromptAdded)]
+
+
+async def test_a_fork_whose_kernel_was_being_rebuilt_when_it_was_stopped_is_rebuilt_by_the_next_try(
+    tmp_path: Path,
+) -> None:
+    await whole_session(tmp_path)
+    fork, _ = carry_out(plan_fork(tmp_path, journal_of(tmp_path).parent.name, 3))
+    slow = True
+
+    def answer(source: str) -> Any:
+        return ExecuteReply(Status.RUNNING) if slow and source == "x += 1" else "2\n" if source == "print(x)" else ()
+
+    kernel = FakeKernel(answer)
+    async with opened(tmp_path, kernel, session=fork) as session:
+        stopped = asyncio.ensure_future(anext(session.resume()))
+        while "x += 1" not in kernel.executed:
+            await asyncio.sleep(0.01)
+        stopped.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await stopped
+        slow, kernel.executed = False, []
+        events = [item async for item in session.resume() if isinstance(item, ev.EventBase)]
+    assert [source for source in kernel.executed if "x" in source] == ["x = 1", "x += 1", "print(x)"]
+    (told,) = [event for event in events if isinstance(event, ev.Nudged)]
+    assert "rebuilt by running 3 earlier python cells again" in told.text
+    assert events[-1].reason == "finished"  # type: ignore[union-attr]
