@@ -170,16 +170,18 @@ async def test_a_fork_whose_kernel_was_being_rebuilt_when_it_was_stopped_is_rebu
 ) -> None:
     await whole_session(tmp_path)
     fork, _ = carry_out(plan_fork(tmp_path, journal_of(tmp_path).parent.name, 3))
-    slow = True
+    slow, begun = True, asyncio.Event()
 
     def answer(source: str) -> Any:
-        return ExecuteReply(Status.RUNNING) if slow and source == "x += 1" else "2\n" if source == "print(x)" else ()
+        if slow and source == "x += 1":
+            begun.set()
+            return ExecuteReply(Status.RUNNING)
+        return "2\n" if source == "print(x)" else ()
 
     kernel = FakeKernel(answer)
     async with opened(tmp_path, kernel, session=fork) as session:
         stopped = asyncio.ensure_future(anext(session.resume()))
-        while "x += 1" not in kernel.executed:
-            await asyncio.sleep(0.01)
+        await begun.wait()
         stopped.cancel()
         with pytest.raises(asyncio.CancelledError):
             await stopped
