@@ -201,11 +201,19 @@ class ContextOffloaded(EventBase):
 
 
 class ContextCompacted(EventBase):
-    """Old messages were summarised: the first ``dropped`` messages are replaced by ``summary``."""
+    """Old messages were summarised: the first ``dropped`` messages are replaced by ``summary``, a user message.
+
+    ``reason`` says why, for people. ``model`` is the spec of the model that was asked to summarise, empty where none
+    was; ``usage`` and ``elapsed`` (seconds) are of its reply.
+    """
 
     type: Literal["context_compacted"] = "context_compacted"
     summary: str
     dropped: int
+    reason: str = ""
+    model: str = ""
+    usage: Usage = Usage()
+    elapsed: float = 0.0
 
 
 class Nudged(EventBase):
@@ -310,6 +318,17 @@ CallEvent = CallDecided | ApprovalAsked | ApprovalAnswered | CellStarted | CellO
 """The events about one call, in the order in which they come."""
 
 EVENT_ADAPTER: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def usage_of(event: EventBase) -> Usage | None:
+    """What an event says that a model has taken: a reply, or a summary; ``None`` for all other events."""
+    match event:
+        case ModelReplied():
+            return event.message.usage or Usage()
+        case ContextCompacted() if event.model:
+            return event.usage
+        case _:
+            return None
 
 
 def parse_event(value: dict[str, Any]) -> Event:

@@ -6,7 +6,7 @@ The loop knows the ports and the pure layers; it must not import a provider, a k
 
 The events of one prompt, in order::
 
-    model_requested model_replied
+    [context_compacted] model_requested model_replied
       call_decided [approval_asked approval_answered]
       cell_started cell_output* cell_finished [context_offloaded] result_added
       ... further calls of the reply, in order
@@ -23,10 +23,11 @@ from contextlib import aclosing
 from harness_nb import events as ev
 from harness_nb.budget import Budget
 from harness_nb.calls import result_of, run_call
+from harness_nb.compacting import Room
 from harness_nb.context import Conversation, build, words
-from harness_nb.errors import KernelError, ModelError
+from harness_nb.errors import ContextOverflowError, KernelError, ModelError
 from harness_nb.toolset import FINISH
-from harness_nb.types import Message, Status, ToolCall, Usage
+from harness_nb.types import Message, Status, ToolCall
 from harness_nb.work import Item, Work
 
 MAX_REFUSALS = 5
@@ -50,6 +51,7 @@ async def run(work: Work, conversation: Conversation) -> AsyncGenerator[Item]:
                     break
                 if isinstance(item, ev.EventBase):
                     conversation.apply(item)
+                    budget.apply(item)
                 yield item
     except ModelError as error:
         ending = budget.end("model_error", str(error), work.clock())
@@ -62,19 +64,24 @@ async def run(work: Work, conversation: Conversation) -> AsyncGenerator[Item]:
 
 async def _turns(work: Work, conversation: Conversation, budget: Budget) -> AsyncGenerator[Item]:
     """One request and its calls a turn."""
-    refusals = 0
-    while not (limit := budget.reached(work.clock())):
-        if warning := budget.warning():
-            yield warning
+    refusals, room = 0, Room(work, conversation, budget)
+    while True:
+        room.begin_turn()
         async for event in work.cells.catch_up():
             yield event
+        async for event in room.make():
+            yield event
+        budget.expect(room.expected())
+        if limit := budget.reached(work.clock()):
+            break
+        if warning := budget.warning():
+            yield warning
         budget.turns += 1
         reply = Message(role="assistant")
-        async with aclosing(_ask_model(work, conversation, budget.turns)) as items:
+        async with aclosing(_ask_model(work, conversation, budget.turns, room)) as items:
             async for item in items:
                 reply = item.message if isinstance(item, ev.ModelReplied) else reply
                 yield item
-        budget.spend(reply.usage or Usage())
         finished = False
         async with aclosing(_answer(work, reply)) as items:
             async for item in items:
@@ -91,17 +98,28 @@ async def _turns(work: Work, conversation: Conversation, budget: Budget) -> Asyn
     yield budget.end("limit", limit.text, work.clock())
 
 
-async def _ask_model(work: Work, conversation: Conversation, turn: int) -> AsyncGenerator[Item]:
-    """One request: deltas, then ``ModelReplied``."""
-    messages = build(work.system, conversation)
-    yield ev.ModelRequested(turn=turn, model=work.model.name, messages=len(messages))
-    started = work.clock()
-    async with aclosing(work.model.stream(messages, work.tools.specs, work.settings)) as items:
-        async for item in items:
-            if isinstance(item, Message):
-                yield ev.ModelReplied(turn=turn, message=item, elapsed=work.clock() - started)
-            else:
-                yield item
+async def _ask_model(work: Work, conversation: Conversation, turn: int, room: Room) -> AsyncGenerator[Item]:
+    """One request: deltas, then ``ModelReplied``. A conversation that is too long is shortened, and sent again."""
+    replied = False
+    while not replied:
+        messages = build(work.system, conversation)
+        yield ev.ModelRequested(turn=turn, model=work.model.name, messages=len(messages))
+        started, too_long = work.clock(), None
+        try:
+            async with aclosing(work.model.stream(messages, work.tools.specs, work.settings)) as items:
+                async for item in items:
+                    if isinstance(item, Message):
+                        replied = True
+                        yield ev.ModelReplied(turn=turn, message=item, elapsed=work.clock() - started)
+                    else:
+                        yield item
+        except ContextOverflowError as error:
+            too_long = error
+        if too_long is not None:
+            async for event in room.after_overflow(too_long):
+                yield event
+        elif not replied:
+            raise ModelError(f"{work.model.name} gave no reply.")
 
 
 async def _answer(work: Work, reply: Message) -> AsyncGenerator[Item]:

@@ -155,9 +155,9 @@ def spent_on_last_prompt(events: Sequence[ev.Event]) -> Spent:
         match event:
             case ev.PromptAdded():
                 spent, began = Spent(), event.time
-            case ev.ModelReplied():
-                usage = add_usage(spent.usage, event.message.usage or Usage())
-                spent = replace(spent, turns=spent.turns + 1, usage=usage)
+            case ev.ModelReplied() | ev.ContextCompacted():
+                usage = add_usage(spent.usage, ev.usage_of(event) or Usage())
+                spent = replace(spent, turns=spent.turns + isinstance(event, ev.ModelReplied), usage=usage)
             case _:
                 pass
     return replace(spent, seconds=_seconds_between(began, events[-1].time if events else ""))
@@ -181,7 +181,7 @@ def options_of(events: Iterable[ev.Event]) -> JsonObject:
 
 
 def replies_since_opened(events: Iterable[ev.Event], model: str) -> int:
-    """How many replies ``model`` has given since the session was last opened for a new prompt.
+    """How many replies ``model`` has given, summaries counted, since the session was last opened for a new prompt.
 
     A script that is played across a crash goes on behind them.
     """
@@ -189,8 +189,10 @@ def replies_since_opened(events: Iterable[ev.Event], model: str) -> int:
     for event in events:
         if isinstance(event, ev.Nudged) and event.reason == words.CONTINUED:
             count = 0
-        elif isinstance(event, ev.ModelReplied) and event.message.model == model:
-            count += 1
+        elif isinstance(event, ev.ModelReplied):
+            count += event.message.model == model
+        elif isinstance(event, ev.ContextCompacted):
+            count += event.model == model
     return count
 
 

@@ -87,9 +87,9 @@ class Record:
         match event:
             case ev.PromptAdded():
                 self.ending = None
-            case ev.ModelReplied():
-                self.turns += 1
-                self.usage = add_usage(self.usage, event.message.usage or Usage())
+            case ev.ModelReplied() | ev.ContextCompacted():
+                self.turns += isinstance(event, ev.ModelReplied)
+                self.usage = add_usage(self.usage, ev.usage_of(event) or Usage())
             case ev.SessionEnded():
                 self.ending = event
             case _:

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 
 from harness_nb.draft import Draft, remove_leftovers
 from harness_nb.errors import SessionLockedError, StoreError, UsageError
-from harness_nb.events import Event, ModelReplied, PromptAdded, SessionEnded, SessionStarted
+from harness_nb.events import ContextCompacted, Event, ModelReplied, PromptAdded, SessionEnded, SessionStarted, usage_of
 from harness_nb.journal import JOURNAL, journal_line, take_apart
 
 FOLDER = "harness_sessions"
@@ -237,10 +237,10 @@ def summarise(session_id: str, events: list[Event], workspace: Path) -> SessionS
             case PromptAdded():
                 title = title or " ".join(event.prompt.split())[:80]
                 status = "open"
-            case ModelReplied():
-                turns += 1
-                if event.message.usage and event.message.usage.cost_usd is not None:
-                    cost = (cost or 0.0) + event.message.usage.cost_usd
+            case ModelReplied() | ContextCompacted():
+                turns += isinstance(event, ModelReplied)
+                if (usage := usage_of(event)) and usage.cost_usd is not None:
+                    cost = (cost or 0.0) + usage.cost_usd
             case SessionEnded():
                 status = event.reason
             case _:

@@ -21,7 +21,9 @@ Item = ev.Event | Delta
 class Work:
     """The parts of one prompt's work. ``clock`` gives seconds and only ever goes forward.
 
-    ``spent`` is what the same prompt had taken before its work was cut off.
+    ``spent`` is what the same prompt had taken before its work was cut off. ``small`` is a cheaper model for summaries,
+    where one is set. ``window`` is the context window of ``model`` in tokens as the person says it, ``None`` where the
+    model is to be asked.
     """
 
     system: str
@@ -35,3 +37,5 @@ class Work:
     limits: Limits
     settings: ModelSettings
     spent: Spent = field(default_factory=Spent)
+    small: Model | None = None
+    window: int | None = None

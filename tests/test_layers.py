@@ -21,7 +21,7 @@ ROWS = [
     {"watch"},
     {"cells"},
     {"work"},
-    {"calls"},
+    {"calls", "compacting"},
     {"loop"},
     {
         *("settings", "options", "store", "journal", "files", "draft", "notebook_file", "record", "recordings"),

@@ -109,6 +109,32 @@ def turns_left(left: int, limit: int) -> str:
     )
 
 
+def limit_near(limit: str) -> str:
+    """A word when the limit of ``tokens`` or ``cost`` is near."""
+    return (
+        f"The limit of this task's {limit} is near: about two more replies fit into it. Bring the work to an end: save "
+        "what matters, and call finish with what is done and what is not."
+    )
+
+
+def compacted(times: int) -> str:
+    """Why the work ends where the conversation stays too long; ``times`` it was shortened."""
+    if not times:
+        return (
+            "Task and instructions alone are too long for this model, and there is nothing that could be shortened. "
+            "Name a model with a larger context window (--model), or shorten AGENTS.md or the task."
+        )
+    return (
+        f"The conversation was shortened {times} {'time' if times == 1 else 'times'} and is still too long. Nothing is "
+        "lost: go on with this session with a model that has a larger context window (--model)."
+    )
+
+
+def without_summary(digest: str) -> str:
+    """What stands for a summary where no model gave one: the conversation itself, shortened."""
+    return f"No summary could be had. This is what was said, much shortened:\n\n{digest}"
+
+
 def _failure(check: CheckFinished) -> str:
     how = "" if check.exit_code is None else f" with exit status {check.exit_code}"
     return f"This check failed{how}: {check.command}\n{check.output.rstrip()}"

@@ -7,6 +7,7 @@ moment.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 from harness_nb import events as ev
@@ -32,6 +33,7 @@ class NotebookFold:
         self._session_id = session_id
         self._seq = 0
         self._cells: list[Cell] = []
+        self._title_cell: MarkdownCell | None = None
         self._calls: dict[str, CallCell] = {}
         self._replied: dict[str, ToolCall] = {}
         self._started: ev.SessionStarted | None = None
@@ -81,7 +83,7 @@ class NotebookFold:
                 self._add_prompt(event)
             case ev.ModelReplied():
                 self._add_reply(event)
-            case ev.Nudged() | ev.CheckFinished() | ev.FinishRejected() | ev.Warned():
+            case ev.Nudged() | ev.CheckFinished() | ev.FinishRejected() | ev.Warned() | ev.ContextCompacted():
                 self._attach(event, self._note(event))
             case ev.PlanUpdated():
                 self._plan = self._plan or self._markdown("plan", "")
@@ -99,18 +101,22 @@ class NotebookFold:
                 self._ending = self._plan = None
             case ev.FilesChanged():
                 self._attach(event, self._calls.get(event.call_id))
-            case ev.ModelRequested() | ev.ContextCompacted():
+            case ev.ModelRequested():
                 self._attach(event, None)
             case _:
                 assert_never(event)
 
-    def _note(self, event: ev.Nudged | ev.CheckFinished | ev.FinishRejected | ev.Warned) -> MarkdownCell | None:
+    def _note(
+        self, event: ev.Nudged | ev.CheckFinished | ev.FinishRejected | ev.Warned | ev.ContextCompacted
+    ) -> MarkdownCell | None:
         """The cell of something that is said once."""
         match event:
             case ev.CheckFinished():
                 return self._markdown("check", texts.check(event))
             case ev.Warned():
                 return self._markdown("note", texts.warning(event))
+            case ev.ContextCompacted():
+                return self._markdown("compacted", texts.compacted(event))
             case ev.FinishRejected():
                 self._refusal = event.reason
                 return self._markdown("refused", texts.rejected(event, self._claim()))
@@ -127,24 +133,26 @@ class NotebookFold:
             cell = self._cells[-1] if self._cells else self._title()
         cell.add(event)
 
-    def _markdown(self, kind: str, text: str) -> MarkdownCell:
+    def _markdown(self, kind: str, text: str | Callable[[], str]) -> MarkdownCell:
         cell = MarkdownCell(len(self._cells), kind, text)
         self._cells.append(cell)
         return cell
 
     def _title(self) -> MarkdownCell:
-        """The first cell, made when it is first needed; its text follows what is known."""
-        if not self._cells:
-            self._cells.append(MarkdownCell(0, "title", lambda: texts.title(self._first_prompt, self._started)))
-        first = self._cells[0]
-        assert isinstance(first, MarkdownCell)
-        return first
+        """The first cell, made when it is first needed; its text follows what is known.
+
+        In a damaged record, whose first events are lost, it may come later or not at all.
+        """
+        if self._title_cell is None:
+            self._title_cell = self._markdown("title", lambda: texts.title(self._first_prompt, self._started))
+        return self._title_cell
 
     def _add_prompt(self, event: ev.PromptAdded) -> None:
         self._prompts += 1
         if self._prompts == 1:
             self._first_prompt = event.prompt
-            self._title().touch()
+            if self._title_cell is not None or not self._cells:
+                self._title().touch()
         self._ending = self._plan = self._reply = None
         self._attach(event, self._markdown("task", texts.task(event.prompt, self._prompts)))
 

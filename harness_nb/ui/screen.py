@@ -191,7 +191,9 @@ class Screen:
                 words = f"{item.lines:,} lines ({format_bytes(item.bytes)}) in full:"
                 self._add(Note(html.note_block("▤", words, html.GREY, link=self._link_to(item.path))))
             case ev.ContextCompacted():
-                words = f"{item.dropped} earlier messages were summarised."
+                self._usage = add_usage(self._usage, ev.usage_of(item) or Usage())
+                many = "1 earlier message was" if item.dropped == 1 else f"{item.dropped} earlier messages were"
+                words = f"The conversation was too long for the model: {many} summarised."
                 self._add(Note(html.note_block("▤", words, html.GREY, item.summary, "summary")))
             case _:
                 assert_never(item)

@@ -117,6 +117,8 @@ class TerminalDisplay:
                 self._line(f"▶ {event.call_id} is still running", "blue")
             case ev.LimitReached() | ev.Warned():
                 self._line(f"⚠ {event.text}", "yellow")
+            case ev.ContextCompacted():
+                self._line(f"▤ too long for the model: {event.dropped} earlier messages were summarised", "dim")
             case ev.Nudged():
                 self._line(f"↪ told the model: {event.reason}", "dim")
             case _:
