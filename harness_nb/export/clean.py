@@ -22,6 +22,7 @@ from harness_nb.export.imports import Hoisted, hoist_imports, stands_alone, with
 from harness_nb.export.mentions import is_local_module, match_paths, module_files
 from harness_nb.export.narration import choose_words
 from harness_nb.export.nodes import Node
+from harness_nb.export.semicolons import as_assignment, reads_underscore
 from harness_nb.export.story import Step, Story, read_story
 from harness_nb.notebook import texts
 from harness_nb.notebook.cells import KEY
@@ -145,6 +146,8 @@ class _Composer:
             if not any(line.strip() and not line.strip().startswith("#") for line in text.splitlines()):
                 return ""
         text = text.rstrip("\n")
+        if step.tool == "python" and not any(reads_underscore(one.source.text) for one in self.story.steps):
+            text = as_assignment(text)
         text = f"%%bash\n{text}" if step.tool == "bash" and not text.startswith("%%") else text
         workspace = self.history.workspace
         return text.replace(workspace.rstrip("/") + "/", "") if workspace.strip("/") else text

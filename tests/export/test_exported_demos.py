@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -51,13 +54,18 @@ def with_edits(events: list[ev.Event], before: dict[str, bytes], blobs: dict[str
     return told
 
 
-def run_without_harness(export: CleanExport, folder: Path, tmp_path: Path, patch: pytest.MonkeyPatch) -> NotebookNode:
-    """The notebook after it ran in ``folder``; importing harness_nb fails there."""
+def block_harness(tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
+    """Have every import of harness_nb fail in processes that start from now on."""
     block = tmp_path / "block"
     block.mkdir()
     (block / "harness_nb.py").write_text("raise ImportError('harness_nb is not for exports')\n")
     patch.setenv("PYTHONPATH", str(block))
     patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
+
+def run_without_harness(export: CleanExport, folder: Path, tmp_path: Path, patch: pytest.MonkeyPatch) -> NotebookNode:
+    """The notebook after it ran in ``folder``; importing harness_nb fails there."""
+    block_harness(tmp_path, patch)
     notebook = nbformat.from_dict(export.notebook)
     nbformat.validate(notebook)
     notebook.cells.append(
@@ -78,6 +86,7 @@ def texts(notebook: NotebookNode | dict) -> list[list[str]]:
     ]
 
 
+@pytest.mark.timeout(300)
 async def test_the_digits_export_gives_the_same_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     workspace = tmp_path / "digits"
@@ -92,10 +101,13 @@ async def test_the_digits_export_gives_the_same_results(tmp_path: Path, monkeypa
     fresh.mkdir()
     for name in ("train.npz", "test_images.npz"):
         shutil.copy(workspace / name, fresh / name)
-    ran = run_without_harness(export, fresh, tmp_path, monkeypatch)
+    nbformat.write(nbformat.from_dict(export.notebook), fresh / "export.ipynb")
+    block_harness(tmp_path, monkeypatch)
+    nbval = [sys.executable, "-m", "pytest", "-q", "--nbval", "-p", "no:cacheprovider", "export.ipynb"]
+    done = await asyncio.to_thread(subprocess.run, nbval, cwd=fresh, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
     for name in ("predictions.csv", "results.json"):
         assert (fresh / name).read_bytes() == (workspace / name).read_bytes()
-    assert texts(ran) == texts(export.notebook)
     assert export_session(workspace, session_id, clean=True).path == workspace / "recognise-handwritten-digits.ipynb"
 
 
