@@ -89,8 +89,9 @@ class ToolSpec(Frozen):
 class Usage(Frozen):
     """Tokens and US dollars of one reply, from the provider's own figures.
 
-    ``input_tokens`` includes the cached ones and ``output_tokens`` includes the reasoning ones. A figure that the
-    provider did not give is ``None``, which is shown as "unknown" and never counted as zero.
+    ``input_tokens`` includes the cached ones and ``output_tokens`` includes the reasoning ones; ``searches`` are those
+    of the web that the provider bills. A figure that the provider did not give is ``None``, which is shown as "unknown"
+    and never counted as zero.
     """
 
     input_tokens: int | None = None
@@ -98,6 +99,7 @@ class Usage(Frozen):
     cached_input_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
+    searches: int | None = None
     cost_usd: float | None = None
 
     @property

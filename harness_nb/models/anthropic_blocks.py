@@ -23,6 +23,9 @@ EMPTY = "(empty)"
 """Stands for a text without content, which the API rejects."""
 
 MEDIA_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+WEB_SEARCH: JsonObject = {"type": "web_search_20250305", "name": "web_search"}
+"""The provider's own search, in the version that all models know."""
+
 CACHE: JsonObject = {"cache_control": {"type": "ephemeral"}}
 THINKING_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 10_000, "high": 20_000, "xhigh": 28_000, "max": 30_000}
 """Tokens of thinking that stand for an effort where a model knows no efforts."""
@@ -37,9 +40,10 @@ def write_request(
         leading += 1
     limit = settings.max_output_tokens or quirks.max_output_tokens
     body: JsonObject = {"model": model, "max_tokens": limit, "stream": quirks.stream}
-    if tools:
+    if tools or settings.web_search:
         body["tools"] = [
-            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools
+            *({"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools),
+            *([WEB_SEARCH] if settings.web_search else []),
         ]
     texts = [message.text for message in messages[:leading] if message.text]
     if texts:

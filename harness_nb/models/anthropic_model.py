@@ -18,7 +18,7 @@ from harness_nb.models.quirks import anthropic_quirks
 from harness_nb.models.remote import Api, RemoteModel
 from harness_nb.models.retry import Sleep
 
-API = Api("/v1/messages", write_request, AnthropicReply)
+API = Api("/v1/messages", write_request, AnthropicReply, searches_web=True)
 
 
 def anthropic_model(

@@ -85,6 +85,7 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"not support (tool|function)|no endpoints found that support tool", "Name a model that can call tools."),
         (r"try pulling it|model .{1,80} not found", "Pull it (`ollama pull NAME`), or name a model that is there."),
         (r"no models? loaded", "Load a model in the server first."),
+        (r"web_search", "This model or its server has no search of the web: leave --web out."),
         (r"deployment .{0,60}does not exist|DeploymentNotFound", "On Azure NAME is the name of your deployment."),
     )
 )

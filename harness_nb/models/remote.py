@@ -178,6 +178,8 @@ class RemoteModel:
         if usage.cost_usd is None or not self._endpoint.quirks.cost_in_usage:
             cost = self.tariff.cost(usage, served=message.model, searches=reply.searches)
             usage = usage.model_copy(update={"cost_usd": cost})
+        if reply.searches:
+            usage = usage.model_copy(update={"searches": reply.searches})
         yield message.model_copy(update={"usage": usage, "model": message.model or self._model})
 
     def _build(

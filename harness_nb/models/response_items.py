@@ -29,8 +29,9 @@ def write_request(
     if leading:
         body["instructions"] = "\n\n".join(message.text for message in messages[:leading])
     body["input"] = [item for message in messages[leading:] for item in write_items(message, quirks)]
-    if tools:
-        body["tools"] = [_write_tool(tool, quirks) for tool in tools]
+    if tools or settings.web_search:
+        search: list[JsonObject] = [{"type": "web_search"}] if settings.web_search else []
+        body["tools"] = [*(_write_tool(tool, quirks) for tool in tools), *search]
     if quirks.encrypted_reasoning:
         body["include"] = ["reasoning.encrypted_content"]
     reasoning = {

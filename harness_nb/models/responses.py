@@ -185,7 +185,7 @@ def _read_usage(usage: JsonObject | None) -> Usage:
     )
 
 
-API = Api("/responses", write_request, ResponseReply)
+API = Api("/responses", write_request, ResponseReply, searches_web=True)
 
 
 def responses_model(
