@@ -1,12 +1,74 @@
-"""The models that a session's settings name. The session asks here when it opens and when its settings change."""
+"""The models that a session's settings name. The session asks here when it opens and when its settings change.
+
+What the settings ask of a model and it cannot keep is refused here, before anything is started.
+"""
 
 from __future__ import annotations
 
 import os
 
+from harness_nb.errors import UsageError
 from harness_nb.models import default_model_spec, resolve_model
-from harness_nb.ports import Model
+from harness_nb.models.pricing import refuse_unknown_price
+from harness_nb.ports import Foreseeable, Model
 from harness_nb.settings import Settings
+
+OPENAI_KINDS = ("openai", "chat")
+"""Kinds of models that ``--base-url`` may be meant for together."""
+
+
+class Models:
+    """The models of one session, which it owns; they are made when they are first needed.
+
+    ``main`` does the work, ``small`` is the cheaper one, where the settings name one.
+    """
+
+    def __init__(self, settings: Settings, main: Model | None = None) -> None:
+        self.main = main
+        self.small: Model | None = None
+        self._settings = settings
+
+    def ready(self) -> Model:
+        """The model that does the work, and the small one beside it, made now if they are not there.
+
+        Raises:
+            UsageError: as ``model_for``, and if a model cannot do what the settings ask for.
+        """
+        self.main, self.small = self._made(self._settings, self.main, self.small)
+        return self.main
+
+    async def use(self, settings: Settings, *, needed: bool) -> None:
+        """Go on with those of other settings; a model that stays the same is kept. ``needed``: make them now.
+
+        Raises:
+            UsageError: as ``model_for``; nothing has changed then.
+        """
+        before = self._settings
+        main = self.main if _names(settings) == _names(before) else None
+        same_small = (settings.small_model, *_names(settings)) == (before.small_model, *_names(before))
+        small = self.small if same_small else None
+        old = [model for model, kept in ((self.main, main), (self.small, small)) if model is not None and kept is None]
+        if needed:
+            main, small = self._made(settings, main, small)
+        self.main, self.small, self._settings = main, small, settings
+        for model in old:
+            await model.aclose()
+
+    async def aclose(self) -> None:
+        """Close both."""
+        for model in filter(None, (self.main, self.small)):
+            await model.aclose()
+
+    @staticmethod
+    def _made(settings: Settings, main: Model | None, small: Model | None) -> tuple[Model, Model | None]:
+        main = main or model_for(settings)
+        check_model(main, settings)
+        return main, small or small_model_for(settings)
+
+
+def _names(settings: Settings) -> tuple[object, ...]:
+    """What decides which model it is."""
+    return settings.model, settings.base_url, settings.prices
 
 
 def model_for(settings: Settings) -> Model:
@@ -15,9 +77,55 @@ def model_for(settings: Settings) -> Model:
     Raises:
         UsageError: if there is no such model, or its key is missing.
     """
+    return _resolve(spec_of(settings), settings, settings.base_url)
+
+
+def small_model_for(settings: Settings) -> Model | None:
+    """The cheaper model that the settings name; ``None`` where they name none.
+
+    It is looked for at ``base_url`` only if the model is of the same kind.
+
+    Raises:
+        UsageError: as ``model_for``, and if a cost limit is set and its price is not known.
+    """
+    if settings.small_model is None:
+        return None
+    kinds = {spec.partition(":")[0] for spec in (settings.small_model, spec_of(settings))}
+    same_server = len(kinds) == 1 or kinds == set(OPENAI_KINDS)
+    model = _resolve(settings.small_model, settings, settings.base_url if same_server else None)
+    _check_price(model, settings)
+    return model
+
+
+def spec_of(settings: Settings) -> str:
+    """The spec of the model that the settings name, or of the default one.
+
+    Raises:
+        MissingKeyError: if there is no default one.
+    """
+    return settings.model or default_model_spec(os.environ)
+
+
+def check_model(model: Model, settings: Settings) -> None:
+    """Refuse what the settings ask for and the model cannot keep: a cost limit, a search of the web.
+
+    Raises:
+        UsageError: with what can be done instead.
+    """
+    _check_price(model, settings)
+    if settings.web and not (isinstance(model, Foreseeable) and model.searches_web):
+        raise UsageError(
+            f"{model.name} has no search of the web of its own, so --web can do nothing. Leave it out, or name a model "
+            "behind an API that has one: openai:NAME (Responses) or anthropic:NAME."
+        )
+
+
+def _check_price(model: Model, settings: Settings) -> None:
+    known = model.price_known if isinstance(model, Foreseeable) else True  # what is played again costs nothing
+    refuse_unknown_price(model.name, known, settings.max_cost)
+
+
+def _resolve(spec: str, settings: Settings, base_url: str | None) -> Model:
     return resolve_model(
-        settings.model or default_model_spec(os.environ),
-        directory=settings.directory,
-        base_url=settings.base_url,
-        environment=os.environ,
+        spec, directory=settings.directory, base_url=base_url, environment=os.environ, prices=settings.prices
     )

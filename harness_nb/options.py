@@ -14,7 +14,7 @@ import click
 
 from harness_nb.errors import UsageError
 
-MODEL_HELP = "openai:NAME, chat:NAME, scripted:FILE.json or replay:SESSION"
+MODEL_HELP = "openai:NAME, chat:NAME, anthropic:NAME, scripted:FILE.json or replay:SESSION"
 
 
 def make_options() -> list[click.Option]:
@@ -22,6 +22,7 @@ def make_options() -> list[click.Option]:
     return [
         click.Option(["--model"], metavar="SPEC", help=MODEL_HELP),
         click.Option(["--base-url"], metavar="URL", help="where chat: and openai: models are served"),
+        click.Option(["--small-model"], metavar="SPEC", help="a cheaper model, for summaries (default: the model)"),
         click.Option(["--dir"], metavar="PATH", help="the workspace (default: this folder)"),
         click.Option(["--kernel"], metavar="NAME", help="kernel spec that tool code runs in (default: harness-tools)"),
         click.Option(["--max-turns"], type=int, metavar="N", help="model turns for this task (default: 50)"),
@@ -36,6 +37,10 @@ def make_options() -> list[click.Option]:
         click.Option(["--max-output-tokens"], type=int, metavar="N", help="output tokens of one reply"),
         click.Option(["--temperature"], type=float, metavar="T", help="sampling temperature"),
         click.Option(["--reasoning-effort"], metavar="LEVEL", help="low, medium, high, ... as the model takes it"),
+        click.Option(
+            ["--context-window"], type=int, metavar="N", help="tokens of the model's context window, if it is not known"
+        ),
+        click.Option(["--web"], is_flag=True, default=False, help="let the model search the web, where its API can"),
         click.Option(["--session"], metavar="ID", help="continue that session"),
         click.Option(["--new"], is_flag=True, default=False, help="start a new session"),
         click.Option(["--fresh"], is_flag=True, default=False, help="work anew, whatever is recorded"),

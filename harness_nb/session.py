@@ -22,7 +22,7 @@ from harness_nb.context import Conversation, words
 from harness_nb.errors import HarnessError, KernelError, UsageError
 from harness_nb.files import files_now
 from harness_nb.kernel import Spare, ToolKernel
-from harness_nb.model_choice import model_for
+from harness_nb.model_choice import Models
 from harness_nb.opening import starting_events
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
@@ -51,7 +51,7 @@ class Session:
         self,
         settings: Settings,
         approver: Approver,
-        model: Model | None,
+        models: Models,
         kernel: Kernel,
         store: SessionStore,
         session_id: str,
@@ -65,7 +65,7 @@ class Session:
         self._settings = settings
         self._approver = approver
         self._questions = kernel.answers = Questions(self._approver_in_force, time.monotonic)
-        self._model = model
+        self._models = models
         self._ground = ground
         self._playing: Playing | None = None
         self._past = events or []
@@ -86,8 +86,8 @@ class Session:
     @property
     def model_name(self) -> str:
         """The spec of the model in use; ``replay:ID`` while no model has been needed."""
-        if self._model is not None:
-            return self._model.name
+        if self._models.main is not None:
+            return self._models.main.name
         return f"{REPLAY}{self._ground.base}" if self._ground else ""
 
     @property
@@ -142,7 +142,8 @@ class Session:
         """
         if recording is not None:
             return await cls._open_replay(settings, approver, spare, recording)
-        model = model or model_for(settings)
+        models = Models(settings, model)
+        models.ready()
         kernel = kernel or ToolKernel(
             name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE, spare=spare
         )
@@ -152,7 +153,7 @@ class Session:
         store = SessionStore(settings.directory, session_id)
         try:
             events, warnings = take_up(store, settings.directory, session_id) if settings.session else ([], [])
-            return cls(settings, approver, model, kernel, store, session_id, events, warnings)
+            return cls(settings, approver, models, kernel, store, session_id, events, warnings)
         except BaseException:
             store.close()
             raise
@@ -168,7 +169,8 @@ class Session:
         )
         store = SessionStore(settings.directory, ground.session)
         store.rewrite(ground.events)
-        return cls(settings, approver, None, kernel, store, ground.session, ground.events, ground=ground)
+        models = Models(settings)
+        return cls(settings, approver, models, kernel, store, ground.session, ground.events, ground=ground)
 
     async def use(self, settings: Settings, approver: Approver, recording: Recording | None = None) -> None:
         """Go on with other settings: another model, other limits or checks, from the next prompt on.
@@ -178,12 +180,7 @@ class Session:
         Raises:
             UsageError: if the model or its key is not there; nothing has changed then.
         """
-        changed = (settings.model, settings.base_url) != (self._settings.model, self._settings.base_url)
-        if recording is None and (changed or self._model is None):
-            model = model_for(settings)
-            if self._model is not None:
-                await self._model.aclose()
-            self._model = model
+        await self._models.use(settings, needed=recording is None)
         self._settings, self._approver = settings, approver
         self._place.use(settings)
         self._questions.answers = self._approver_in_force
@@ -203,7 +200,8 @@ class Session:
             StoreError: if the record cannot be written; the work stops there.
         """
         if recording is None:
-            self._model, self._ground = self._model or model_for(self._settings), None
+            self._models.ready()
+            self._ground = None
         self._playing = Playing(recording, self._approver_in_force) if recording else None
         mark = recording.fingerprint if recording else self._chain.next(prompt, options or {})
         async with aclosing(self._work_on(self._opening(words.CONTINUED, prompt, mark), past.Spent())) as items:
@@ -224,9 +222,9 @@ class Session:
         closing = past.closing_events(events)
         done = bool(closing) and isinstance(closing[-1], ev.SessionEnded)
         spent = past.spent_on_last_prompt(events) if past.work_is_open(events) else past.Spent()
-        self._model, self._ground, self._playing = self._model or model_for(self._settings), None, None
-        if isinstance(self._model, Played) and events is self._past:
-            self._model.skip(past.replies_since_opened(self._past, self._model.name))
+        model, self._ground, self._playing = self._models.ready(), None, None
+        if isinstance(model, Played) and events is self._past:
+            model.skip(past.replies_since_opened(self._past, model.name))
         opening = _each(closing) if done else self._opening(words.GOING_ON, None)
         async with aclosing(self._work_on(opening, spent, only_opening=done)) as items:
             async for item in items:
@@ -235,8 +233,7 @@ class Session:
     async def aclose(self) -> None:
         """End the kernel and let go of the files."""
         await self._kernel.aclose()
-        if self._model is not None:
-            await self._model.aclose()
+        await self._models.aclose()
         self._record.close()
 
     async def _work_on(
@@ -329,7 +326,7 @@ class Session:
 
     def _work(self, spent: past.Spent | None = None) -> Work:
         settings, playing = self._settings, self._playing
-        model = playing.model if playing else self._model
+        model = playing.model if playing else self._models.main
         assert model is not None
         return Work(
             system=self._place.system_prompt(),
@@ -346,6 +343,8 @@ class Session:
             limits=playing.limits if playing else settings.limits,
             settings=settings.for_model(self.id),
             spent=spent or past.Spent(),
+            small=None if playing else self._models.small,
+            window=settings.context_window,
         )
 
     @property

@@ -21,6 +21,9 @@ from harness_nb.types import Frozen, Limits
 THIS_CALL = frozenset({"directory", "session", "new", "fresh", "replay"})
 """Fields that are about one call: which session, where, recorded work or new. They are not part of the record."""
 
+TABLES = frozenset({"prices"})
+"""Fields that only a file can give, and that are not part of the record."""
+
 NotEmpty = Annotated[str, Field(min_length=1, pattern=r"\S")]
 ENVIRONMENT_PREFIX = "HARNESS_NB_"
 
@@ -29,12 +32,15 @@ class Settings(Frozen):
     """What a session works with. Minutes, US dollars, tokens; ``directory`` is the workspace, an existing folder.
 
     ``fresh`` passes over what is recorded, ``replay`` plays only what is recorded; with neither, recorded work is
-    played where there is some, and else the model is asked.
+    played where there is some, and else the model is asked. ``small_model`` is the spec of a cheaper model, for
+    summaries; ``context_window`` is the model's, for servers that do not say it. ``prices`` are the user's own, US
+    dollars per million tokens by the name or the spec of a model (see ``models.pricing.Rates``).
     """
 
     directory: Path
     model: str | None = None
     base_url: str | None = None
+    small_model: str | None = None
     kernel: str = "harness-tools"
     max_turns: int | None = Field(default=50, ge=1)
     max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -46,6 +52,9 @@ class Settings(Frozen):
     max_output_tokens: int | None = Field(default=None, gt=0)
     temperature: float | None = Field(default=None, ge=0)
     reasoning_effort: str | None = None
+    web: bool = False
+    context_window: int | None = Field(default=None, ge=1000)
+    prices: dict[str, Any] = Field(default_factory=dict)
     session: NotEmpty | None = None
     new: bool = False
     fresh: bool = False
@@ -65,6 +74,7 @@ class Settings(Frozen):
             temperature=self.temperature,
             reasoning_effort=self.reasoning_effort,
             cache_key=cache_key,
+            web_search=self.web,
         )
 
     @property
@@ -76,7 +86,7 @@ class Settings(Frozen):
     def options(self) -> dict[str, Any]:
         """What differs from the defaults, for the record; neither the workspace nor which session."""
         values = self.model_dump(mode="json", exclude_defaults=True)
-        return {name: value for name, value in values.items() if name not in THIS_CALL}
+        return {name: value for name, value in values.items() if name not in THIS_CALL | TABLES}
 
     @classmethod
     def load(
@@ -128,7 +138,7 @@ def _pyproject_tables(workspace: Path) -> list[tuple[str, dict[str, Any]]]:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """``HARNESS_NB_MODEL`` and its like, for the fields that hold one value."""
-    single = [name for name in Settings.model_fields if name not in THIS_CALL | {"check", "read_only"}]
+    single = [name for name in Settings.model_fields if name not in THIS_CALL | TABLES | {"check", "read_only"}]
     variables = {name: environment.get(ENVIRONMENT_PREFIX + name.upper(), "") for name in single}
     return {name: value for name, value in variables.items() if value}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +34,7 @@ class Workplace:
         self._gate: Gate | None = None
         self._pristine = Pristine(self._workspace, ())
         self._files = FileStore(folder, self._workspace)
-        self._files.skip = _open_notebook(self._workspace)
+        self._files.skip = _files_of_this_process(self._workspace)
 
     @property
     def known(self) -> bool:
@@ -100,7 +101,7 @@ class Workplace:
         assert self._surroundings is not None
         settings = self._settings
         told = replace(self._surroundings, checks=settings.check, read_only=self.read_only, limits=settings.limits)
-        return system_prompt(told)
+        return system_prompt(replace(told, web=settings.web))
 
     def _patterns(self) -> tuple[str, ...]:
         """The patterns in force: those that were given, or the default where it matches anything."""
@@ -108,7 +109,12 @@ class Workplace:
         return given or (default if Pristine(self._workspace, default).names else ())
 
 
-def _open_notebook(workspace: Path) -> frozenset[str]:
-    """The notebook that the person works in, as Jupyter servers name it: its changes are not the work's."""
-    path = Path(os.environ.get("JPY_SESSION_NAME", ""))
-    return frozenset([path.relative_to(workspace).as_posix()]) if path.is_relative_to(workspace) else frozenset()
+def _files_of_this_process(workspace: Path) -> frozenset[str]:
+    """Files that change beside the work: the notebook that the person works in, as Jupyter servers name it, and where
+    this process writes its own progress to (known on Linux).
+    """
+    paths = [Path(os.environ.get("JPY_SESSION_NAME", ""))]
+    for number in (1, 2):
+        with suppress(OSError):
+            paths.append(Path(f"/proc/self/fd/{number}").readlink())
+    return frozenset(path.relative_to(workspace).as_posix() for path in paths if path.is_relative_to(workspace))

@@ -247,8 +247,8 @@ async def test_rules_and_instructions_hold_across_a_compaction(tmp_path: Path) -
     )
     requests: list[Any] = []
     async with opened(tmp_path, model=model, read_only=("kept.txt",)) as session:
-        stream = session._model.stream
-        session._model.stream = lambda *asked: (requests.append(asked[0]), stream(*asked))[1]  # type: ignore[method-assign]
+        stream = session._models.main.stream
+        session._models.main.stream = lambda *asked: (requests.append(asked[0]), stream(*asked))[1]
         events = await send(session, "Do {it} for $5.")
     after = requests[-1]
     assert after[0] == requests[0][0] and "Always use tabs." in after[0].text and "kept.txt" in after[0].text

@@ -141,13 +141,13 @@ async def test_a_second_prompt_goes_on_in_the_same_kernel(tmp_path: Path) -> Non
 async def test_the_prompt_reaches_the_model(tmp_path: Path) -> None:
     async with opened(tmp_path, model=script(tmp_path, DONE)) as session:
         requests = []
-        stream = session._model.stream
+        stream = session._models.main.stream
 
         def spy(messages: Any, tools: Any, settings: Any) -> Any:
             requests.append(messages)
             return stream(messages, tools, settings)
 
-        session._model.stream = spy  # type: ignore[method-assign]
+        session._models.main.stream = spy  # type: ignore[method-assign]
         await send(session, "Do {this} for $5\n")
     assert [message.role for message in requests[0]] == ["system", "user"]
     assert requests[0][1].text == "Do {this} for $5\n"

@@ -8,6 +8,7 @@ import pytest
 
 from harness_nb.errors import UsageError
 from harness_nb.options import parse_options
+from harness_nb.ports import ModelSettings
 from harness_nb.settings import Settings
 
 
@@ -71,6 +72,20 @@ def test_options_of_a_line() -> None:
 def test_a_wrong_option_is_named(line: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         parse_options(line)
+
+
+def test_the_options_of_models_reach_what_is_asked_of_them(tmp_path: Path) -> None:
+    line = "--web --small-model chat:tiny --context-window 8192 --reasoning-effort low --temperature 0.3"
+    settings = Settings.load(tmp_path, parse_options(f"{line} --max-output-tokens 900"), {})
+    assert (settings.small_model, settings.context_window) == ("chat:tiny", 8192)
+    assert settings.for_model("key") == ModelSettings(
+        max_output_tokens=900, temperature=0.3, reasoning_effort="low", cache_key="key", web_search=True
+    )
+    assert not Settings.load(tmp_path, {}, {}).for_model("key").web_search
+    assert (
+        Settings.load(tmp_path, {}, {"HARNESS_NB_SMALL_MODEL": "chat:a", "HARNESS_NB_PRICES": "x"}).small_model
+        == "chat:a"
+    )
 
 
 def test_every_option_is_a_setting(tmp_path: Path) -> None:

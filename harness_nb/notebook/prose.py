@@ -130,3 +130,9 @@ def fenced(text: str, language: str = "text") -> str:
 def count(number: int, noun: str) -> str:
     """``1 turn``, ``12,345 tokens``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def noted(*figures: tuple[int | None, str]) -> str:
+    """`` (800 cached, 20 written to the cache)``; what is unknown or zero is left out."""
+    told = ", ".join(f"{number:,} {words}" for number, words in figures if number)
+    return f" ({told})" if told else ""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import PureWindowsPath
 
 from harness_nb import events as ev
-from harness_nb.notebook.prose import count, demote_headings, escape_line, fenced, inline_code, quote, title_of
+from harness_nb.notebook.prose import count, demote_headings, escape_line, fenced, inline_code, noted, quote, title_of
 from harness_nb.outputs import format_seconds
 from harness_nb.types import Part, TextPart, Usage
 
@@ -150,13 +150,18 @@ def _usage(usage: Usage) -> list[str]:
     if usage.input_tokens is None and usage.output_tokens is None:
         tokens = "tokens unknown"
     else:
-        cached = f" ({usage.cached_input_tokens:,} cached)" if usage.cached_input_tokens else ""
+        cached = noted((usage.cached_input_tokens, "cached"), (usage.cache_write_tokens, "written to the cache"))
         read = "unknown" if usage.input_tokens is None else f"{usage.input_tokens:,}"
         written = "unknown" if usage.output_tokens is None else f"{usage.output_tokens:,}"
-        tokens = f"{read} tokens in{cached} and {written} out"
+        tokens = f"{read} tokens in{cached} and {written} out{noted((usage.reasoning_tokens, 'reasoning'))}"
+    searches = [f"{usage.searches:,} search{'' if usage.searches == 1 else 'es'}"] if usage.searches else []
     if usage.cost_usd is None:
-        return [tokens, "cost unknown"]
-    return [tokens, f"{usage.cost_usd:.{2 if usage.cost_usd >= 1 or usage.cost_usd == 0 else 4}f} USD"]
+        return [tokens, *searches, "cost unknown"]
+    return [
+        tokens,
+        *searches,
+        f"{usage.cost_usd:.{2 if usage.cost_usd >= 1 or usage.cost_usd == 0 else 4}f} USD",
+    ]
 
 
 def _one_line(text: str) -> str:

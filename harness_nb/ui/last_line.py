@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness_nb.events import SessionEnded
+from harness_nb.notebook.prose import noted
 from harness_nb.types import Usage
 from harness_nb.ui import html
 from harness_nb.ui.html import Link
@@ -46,9 +47,11 @@ def usage_words(usage: Usage) -> list[str]:
     """Tokens and cost; what the provider did not say is unknown."""
     if usage.input_tokens is None and usage.output_tokens is None:
         return ["tokens unknown"]
-    cached = f" ({usage.cached_input_tokens:,} cached)" if usage.cached_input_tokens else ""
-    tokens = f"{usage.input_tokens or 0:,} tokens in{cached}, {usage.output_tokens or 0:,} out"
-    return [tokens, dollars(usage.cost_usd)]
+    read = noted((usage.cached_input_tokens, "cached"), (usage.cache_write_tokens, "written to the cache"))
+    thought = noted((usage.reasoning_tokens, "reasoning"))
+    tokens = f"{usage.input_tokens or 0:,} tokens in{read}, {usage.output_tokens or 0:,} out{thought}"
+    searches = [f"{usage.searches:,} search{'' if usage.searches == 1 else 'es'}"] if usage.searches else []
+    return [tokens, *searches, dollars(usage.cost_usd)]
 
 
 def dollars(cost: float | None) -> str:

@@ -13,10 +13,11 @@ from typing import Protocol
 import click
 
 from harness_nb.options import make_options
-from harness_nb.record import list_sessions
+from harness_nb.record import list_sessions, read_record
 from harness_nb.settings import Settings
 from harness_nb.types import Usage
 from harness_nb.ui import html
+from harness_nb.ui.costs import cost_table
 from harness_nb.ui.current import CurrentSession, notebook_folder
 from harness_nb.ui.html import Link
 from harness_nb.ui.last_line import count_turns, dollars, usage_words
@@ -26,7 +27,7 @@ from harness_nb.ui.run import Run
 VERBS = {
     "status": "what is going on",
     "stop": "stop the task; its record is completed first",
-    "cost": "turns, tokens and US dollars of the session",
+    "cost": "turns, tokens and US dollars of the session, by task and turn",
     "sessions": "the sessions of this workspace",
     "help": "this text",
 }
@@ -73,12 +74,13 @@ def stop(desk: Desk) -> Bundle:
 
 
 def cost(desk: Desk) -> Bundle:
-    """What the session has used."""
+    """What the session has used: by task, the turns of the last one one by one, and in all."""
     session = desk.current.session
     if session is None:
         return html.note_block("○", "No session yet, nothing spent.", html.GREY)
-    words = [count_turns(session.turns), *_usage(session.usage, session.turns)]
-    return html.note_block("Σ", " · ".join(words), html.BLUE)
+    if not session.turns:
+        return html.note_block("○", "No turn yet, nothing spent.", html.GREY)
+    return cost_table(read_record(session.workspace, session.id)[0])
 
 
 def sessions(desk: Desk) -> Bundle:

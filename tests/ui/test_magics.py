@@ -79,7 +79,7 @@ def test_the_task_reaches_the_model_byte_for_byte(finished: tuple[Path, list[Any
 def test_the_verbs_show_what_is_there(finished: tuple[Path, list[Any]]) -> None:
     status, cost, sessions, usage, stop = ("\n".join(texts(cell)) for cell in finished[1][1:])
     assert "idle, last task: finished" in status and "scripted:script.json" in status
-    assert "2 turns · 300 tokens in, 30 out · $0" in cost
+    assert "task 1, 2 turns: >>> Plot {x} for $5" in cost and "session, 2 turns" in cost
     assert "Plot {x} for $5" in sessions and "finished" in sessions
     assert "--max-turns" in usage and "%agent VERB" in usage
     assert "Nothing is running" in stop
