@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness_nb.errors import StoreError
 from harness_nb.events import Event, parse_event
+from harness_nb.notebook.reading import problem_of
 
 JOURNAL = "journal.jsonl"
 
@@ -73,14 +72,8 @@ def _read_line(line: bytes) -> tuple[Event | None, str]:
         return None, "it is not JSON"
     try:
         return parse_event(value), ""
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        kind = value.get("type") if isinstance(value, dict) else None
-        if first["type"].startswith("union_tag") or not isinstance(kind, str):
-            return None, "it is no event that this version of harness_nb knows"
-        return None, f"its {'.'.join(map(str, first['loc'][1:]))} does not fit the event {kind}"
-    except (ValueError, TypeError, RecursionError):
-        return None, "it is no event that this version of harness_nb knows"
+    except (ValueError, TypeError, RecursionError) as error:
+        return None, problem_of(error, value)
 
 
 def read_journal(path: Path) -> tuple[list[Event], list[str]]:

@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness_nb.draft import Draft, OpenFile, Stamp, remove_leftovers, stamp_of
-from harness_nb.events import Event
+from harness_nb.events import Event, SessionStarted
 from harness_nb.notebook.fold import NotebookFold
 from harness_nb.notebook.merge import Overlay, Versions, arranged, foreign, overlay_of, parse
 from harness_nb.notebook.serial import Snapshot
@@ -55,6 +55,7 @@ class NotebookFile:
         self.path = path
         self._clock, self._share = clock, share
         self._versions = Versions(past)
+        self._names = {event.session_id for event in past if isinstance(event, SessionStarted)}
         self._overlay: Overlay | None = None
         self._written: Snapshot | None = None
         self._stamp: Stamp | None = None
@@ -233,7 +234,7 @@ class NotebookFile:
         notebook = parse(data)
         if notebook is None:
             return "it is not a notebook that can be read"
-        problem = foreign(notebook, snapshot)
+        problem = foreign(notebook, snapshot, self._names)
         if not problem:
             self._overlay = overlay_of(notebook, snapshot, self._versions)
         return problem

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from harness_nb import events as ev
 from harness_nb.budget import add_usage
@@ -22,6 +22,9 @@ from harness_nb.types import JsonObject, Part, Status, ToolCall, Usage, text_con
 
 _VOLATILE = re.compile(r"0x[0-9a-f]{6,}|\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|sec|seconds|min|h|it/s|s/it)\b|(?<=\.\d{3})\d+")
 """Addresses, durations, and digits after the third."""
+
+_AT_ONCE = 2.0
+"""Seconds between two events that are written at once are fewer, whatever the disk; before a resumption more pass."""
 
 SETUP = "setup"
 FINISH = "finish"
@@ -46,7 +49,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the work on one prompt has taken so far; ``seconds`` of the time between its first and its last event."""
+    """What the work on one prompt has taken so far; ``seconds`` are those in which somebody worked on it."""
 
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -150,17 +153,17 @@ def nothing_to_resume(events: Sequence[ev.Event], session_id: str) -> str:
 def spent_on_last_prompt(events: Sequence[ev.Event]) -> Spent:
     """Turns, usage and seconds of the last prompt, also if its work never ended."""
     spent = Spent()
-    began = ""
-    for event in events:
+    began = 0
+    for at, event in enumerate(events):
         match event:
             case ev.PromptAdded():
-                spent, began = Spent(), event.time
+                spent, began = Spent(), at
             case ev.ModelReplied() | ev.ContextCompacted():
                 usage = add_usage(spent.usage, ev.usage_of(event) or Usage())
                 spent = replace(spent, turns=spent.turns + isinstance(event, ev.ModelReplied), usage=usage)
             case _:
                 pass
-    return replace(spent, seconds=_seconds_between(began, events[-1].time if events else ""))
+    return replace(spent, seconds=_seconds_of_work(events[began:]))
 
 
 def is_fresh_fork(events: Sequence[ev.Event]) -> bool:
@@ -315,46 +318,6 @@ def renumbered(events: Iterable[ev.Event]) -> list[ev.Event]:
     return [event.model_copy(update={"seq": number}) for number, event in enumerate(events, start=1)]
 
 
-def joined(journal: Sequence[ev.Event], notebook: Sequence[ev.Event]) -> list[ev.Event]:
-    """The journal, with what it lacks taken from the notebook: lines that were damaged, or all of it.
-
-    Events are told by their number. Outputs have none in a notebook, so the outputs of a cell come from there when the
-    journal lacks a line between its start and its end.
-    """
-    numbers = {event.seq for event in journal}
-    missing = [event for event in notebook if event.seq and event.seq not in numbers]
-    if journal and not missing and numbers == set(range(1, max(numbers) + 1)):
-        return list(journal)
-    if not journal:
-        return list(notebook)
-    holed = _cells_with_holes(journal, missing)
-    kept = [event for event in journal if not (isinstance(event, ev.CellOutput) and event.call_id in holed)]
-    result = sorted([*kept, *missing], key=lambda event: event.seq)
-    outputs = [event for event in notebook if isinstance(event, ev.CellOutput) and event.call_id in holed]
-    for call_id in holed:
-        own = [event for event in outputs if event.call_id == call_id]
-        at = next(
-            (index for index, e in enumerate(result) if isinstance(e, ev.CellStarted) and e.call_id == call_id), None
-        )
-        if at is not None:
-            result[at + 1 : at + 1] = own
-    return result
-
-
-def _cells_with_holes(journal: Sequence[ev.Event], found: Sequence[ev.Event]) -> set[str]:
-    """Ids of cells between whose start and end the journal lacks a line that ``found`` does not give either."""
-    numbers = {event.seq for event in journal} | {event.seq for event in found}
-    spans: dict[str, list[int]] = {}
-    for event in [*journal, *found]:
-        if isinstance(event, ev.CellStarted | ev.CellFinished):
-            spans.setdefault(event.call_id, []).append(event.seq)
-    return {
-        call_id
-        for call_id, ends in spans.items()
-        if any(number not in numbers for number in range(min(ends), max(ends)))
-    }
-
-
 def _reached_end(events: Sequence[ev.Event]) -> str:
     """The reason with which open work had ended, if only ``session_ended`` is missing."""
     for event in reversed(events):
@@ -372,7 +335,24 @@ def _reached_end(events: Sequence[ev.Event]) -> str:
     return ""
 
 
+def _seconds_of_work(events: Sequence[ev.Event]) -> float:
+    """Seconds from the first to the last event, without the time in which nobody worked: after a crash.
+
+    What completes the record of a crash is written at once, in front of the word with which the work goes on.
+    """
+    seconds, idle, closing = 0.0, 0.0, 0.0
+    for before, event in pairwise(events):
+        passed = _seconds_between(before.time, event.time)
+        seconds += passed
+        if isinstance(event, ev.Nudged) and event.reason == words.GOING_ON:
+            idle += closing if passed < _AT_ONCE else passed
+        elif not (isinstance(event, ev.CellFinished | ev.ResultAdded) and passed < _AT_ONCE):
+            closing = passed
+    return seconds - idle
+
+
 def _seconds_between(first: str, last: str) -> float:
-    if not first or not last:
+    try:
+        return max(0.0, (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds())
+    except (ValueError, TypeError):  # no time, or none that can be read
         return 0.0
-    return max(0.0, (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds())

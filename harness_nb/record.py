@@ -6,16 +6,20 @@ The session hands every event to ``add`` and goes on when it is on disk. Reading
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from harness_nb import events as ev
 from harness_nb.budget import add_usage
 from harness_nb.errors import StoreError, UsageError
-from harness_nb.journal import read_journal
-from harness_nb.notebook import NotebookFold, events_of
+from harness_nb.joining import joined
+from harness_nb.journal import JOURNAL, read_journal
+from harness_nb.notebook import FORMAT_VERSION, NotebookFold, readable_events
 from harness_nb.notebook_file import NotebookFile
-from harness_nb.past import joined, renumbered
+from harness_nb.past import renumbered
 from harness_nb.store import (
     FOLDER,
     SessionStore,
@@ -26,6 +30,10 @@ from harness_nb.store import (
 )
 from harness_nb.types import Usage
 
+_TAIL = 16_384
+"""Bytes at the end of a session notebook in which what it says of itself usually is."""
+
+_FACT = re.compile(rb'(?<!\\)"(last_seq|format_version)": ?(\d{1,18})\b')
 CHECKPOINT_AFTER = (ev.PromptAdded, ev.ModelReplied, ev.CellOutput, ev.ResultAdded, ev.CheckFinished)
 
 
@@ -76,7 +84,7 @@ class Record:
     def close(self) -> None:
         """Let go of the files. A notebook that lags behind the journal is written first, also if a crash left it so."""
         if self._saved is None:
-            self._saved = _last_seq(self.store.notebook_path) == self._seq
+            self._saved = saved_state(self.store.notebook_path).last_seq == self._seq
         if not self._saved:
             self.save()
         self._file.close()
@@ -96,13 +104,26 @@ class Record:
                 pass
 
 
-def _last_seq(path: Path) -> int | None:
-    """The event up to which a session notebook goes; ``None`` where there is none, or it does not say."""
-    try:
-        number = json.loads(path.read_bytes())["metadata"]["harness_nb"]["last_seq"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return number if isinstance(number, int) else None
+class Saved(NamedTuple):
+    """What a session notebook says of itself: its last event, and its version; ``None`` where it does not say."""
+
+    last_seq: int | None = None
+    format_version: int | None = None
+
+
+def saved_state(path: Path) -> Saved:
+    """What the session notebook at ``path`` says of itself. It stands at the end as a rule: that is looked at first."""
+    found: Any = {}
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        if not path.is_file():  # anything else might never end
+            return Saved()
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL))
+            found = {name.decode(): int(number) for name, number in _FACT.findall(file.read())}
+        if len(found) < len(Saved._fields):
+            found = json.loads(path.read_bytes())["metadata"]["harness_nb"]
+    values = [found.get(name) for name in Saved._fields] if isinstance(found, dict) else []
+    return Saved(*(value if isinstance(value, int) else None for value in values))
 
 
 def read_record(workspace: Path, session_id: str) -> tuple[list[ev.Event], list[str]]:
@@ -111,20 +132,36 @@ def read_record(workspace: Path, session_id: str) -> tuple[list[ev.Event], list[
     Either of them is enough.
 
     Raises:
-        UsageError: if there is no such session, or nothing of it can be read.
+        UsageError: if there is no such session, nothing of it can be read, or a newer harness_nb has written it.
     """
     folder = find_session(workspace, session_id)
+    notebook = workspace / FOLDER / f"{session_id}.ipynb"
+    saved = saved_state(notebook)
     journal: list[ev.Event] = []
     warnings: list[str] = []
-    if (folder / "journal.jsonl").is_file():
-        journal, warnings = read_journal(folder / "journal.jsonl")
-    events = journal
-    if not journal or len(journal) != journal[-1].seq:
-        events, more = _with_notebook(journal, workspace / FOLDER / f"{session_id}.ipynb")
+    if (folder / JOURNAL).is_file():
+        try:
+            journal, warnings = read_journal(folder / JOURNAL)
+        except StoreError as error:
+            warnings = [str(error)]
+    _refuse_newer(session_id, journal, saved)
+    events, last = journal, journal[-1].seq if journal else 0
+    if warnings or not journal or len(journal) != last or (saved.last_seq or 0) > last:
+        events, more = _with_notebook(journal, notebook)
         warnings += more
     if not events:
-        raise UsageError(f"Nothing of the session {session_id} can be read: {'; '.join(warnings) or 'it is empty'}.")
+        raise UsageError(f"Nothing of the session {session_id} can be read: {' '.join(warnings) or 'it is empty.'}")
     return events, warnings
+
+
+def _refuse_newer(session_id: str, journal: Sequence[ev.Event], saved: Saved) -> None:
+    versions = [event.format_version for event in journal if isinstance(event, ev.SessionStarted)]
+    newest = max([*versions, saved.format_version or 0])
+    if newest > FORMAT_VERSION:
+        raise UsageError(
+            f"The session {session_id} was written by a newer harness_nb: its format version is {newest}, and this one "
+            f"knows up to {FORMAT_VERSION}. Update harness-nb to go on with it."
+        )
 
 
 def take_up(store: SessionStore, workspace: Path, session_id: str) -> tuple[list[ev.Event], list[str]]:
@@ -146,33 +183,52 @@ def _with_notebook(journal: Sequence[ev.Event], path: Path) -> tuple[list[ev.Eve
     if not path.is_file():
         return list(journal), [f"{path.name} is not there, so what the journal lacks is lost."] if journal else []
     try:
-        notebook = events_of(json.loads(path.read_text("utf-8", errors="replace")))
-    except (StoreError, ValueError) as error:
-        return list(journal), [f"{path.name} cannot help with that: {error}"]
+        notebook, warnings = readable_events(json.loads(path.read_text("utf-8", errors="replace")))
+    except StoreError as error:
+        return list(journal), [f"{path.name} cannot help: {error}"]
+    except OSError as error:
+        return list(journal), [f"{path.name} cannot be read: {error.strerror or error}."]
+    except (ValueError, RecursionError):
+        return list(journal), [f"{path.name} cannot help: it is not a notebook that can be read."]
     found = joined(journal, notebook)
-    told = f"{len(found) - len(journal)} events come from the session notebook {path.name}."
-    return found, [told] if len(found) > len(journal) else []
+    if (count := len(found) - len(journal)) > 0:
+        told = "event comes" if count == 1 else "events come"
+        warnings = [*warnings, f"{count:,} {told} from the session notebook {path.name}."]
+    return found, warnings
 
 
 def latest_session(workspace: Path) -> str:
-    """The session of a workspace that was started last.
+    """The session of a workspace that was started last. One that died before its first event does not count.
 
     Raises:
         UsageError: if there is none.
     """
-    ids = [session_id for session_id in session_ids(workspace) if "-replay" not in session_id]
-    if not ids:
-        raise UsageError(f"There is no session in {workspace / FOLDER}. `harness-nb run` starts one.")
-    return ids[-1]
+    for session_id in reversed(session_ids(workspace)):
+        if "-replay" not in session_id and not _is_blank(workspace, session_id):
+            return session_id
+    raise UsageError(f"There is no session in {workspace / FOLDER}. `harness-nb run` starts one.")
+
+
+def _is_blank(workspace: Path, session_id: str) -> bool:
+    """Whether nothing was ever recorded in a session: no whole line, no notebook."""
+    folder = workspace / FOLDER
+    with suppress(OSError):
+        with (folder / session_id / JOURNAL).open("rb") as file:
+            first = file.readline()
+        return not first.strip().endswith(b"}") and not (folder / f"{session_id}.ipynb").exists()
+    return False
 
 
 def list_sessions(workspace: Path) -> list[SessionSummary]:
-    """The sessions of a workspace, oldest first; those of which nothing can be read are left out."""
+    """The sessions of a workspace, oldest first. One that cannot be read says why in place of its title."""
     found = []
     for session_id in session_ids(workspace):
         try:
             events, _ = read_record(workspace, session_id)
-        except (UsageError, StoreError):
+        except (UsageError, StoreError) as error:
+            if not _is_blank(workspace, session_id):
+                path = workspace / FOLDER / f"{session_id}.ipynb"
+                found.append(SessionSummary(session_id, str(error), "", "unreadable", 0, None, path))
             continue
         found.append(summarise(session_id, events, workspace))
     return found

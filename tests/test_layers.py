@@ -17,7 +17,7 @@ ROWS = [
     {"ports"},
     {"policy", "context", "toolset", "notebook", "outputs"},
     {"budget"},
-    {"past"},
+    {"past", "joining"},
     {"watch"},
     {"cells"},
     {"work"},
@@ -57,7 +57,20 @@ EDGES = {
     "nbconvert": {"export"},
     "mcp": set(),
 }
-PURE = {"types", "errors", "events", "ports", "policy", "context", "toolset", "notebook", "outputs", "budget", "past"}
+PURE = {
+    "types",
+    "errors",
+    "events",
+    "ports",
+    "policy",
+    "context",
+    "toolset",
+    "notebook",
+    "outputs",
+    "budget",
+    "past",
+    "joining",
+}
 IMPURE_MODULES = {"os", "time", "random", "secrets", "uuid", "subprocess", "socket", "tempfile", "shutil", "threading"}
 
 

@@ -5,7 +5,7 @@ Imports types, events, errors and outputs, nothing else of ours; nbformat itself
 """
 
 from harness_nb.notebook.fold import NotebookFold
-from harness_nb.notebook.reading import FORMAT_VERSION, events_of
+from harness_nb.notebook.reading import FORMAT_VERSION, events_of, readable_events
 from harness_nb.notebook.upgrade import upgraded
 
-__all__ = ["FORMAT_VERSION", "NotebookFold", "events_of", "upgraded"]
+__all__ = ["FORMAT_VERSION", "NotebookFold", "events_of", "readable_events", "upgraded"]

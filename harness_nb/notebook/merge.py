@@ -19,13 +19,14 @@ touched them is known, also if they worked on a copy that is older than our late
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness_nb.events import Event
 from harness_nb.notebook.cells import KEY
 from harness_nb.notebook.fold import NotebookFold
+from harness_nb.notebook.identity import numbers_of, recognised
 from harness_nb.notebook.parts import Digests, composed, digests_of, parts_of
 from harness_nb.notebook.serial import Piece, Snapshot
 from harness_nb.notebook.upgrade import free_id, upgraded, with_id
@@ -116,21 +117,24 @@ def _is_cell(cell: Any) -> bool:
     return well and isinstance(outputs, list) and all(isinstance(output, dict) for output in outputs)
 
 
-def foreign(notebook: JsonObject, ours: Snapshot) -> str:
-    """Why a notebook is not that of our session; empty if it is, also if a program took the machine data away."""
+def foreign(notebook: JsonObject, ours: Snapshot, names: Collection[str] = ()) -> str:
+    """Why a notebook is not that of our session; empty if it is, also if a program took the machine data away.
+
+    ``names`` are other ids that the session has had: a notebook that was renamed still says the old one.
+    """
     machine = notebook["metadata"].get(KEY)
     if isinstance(machine, dict) and machine:
         other = machine.get("session_id")
-        return "" if other == ours.session_id else f"it is the notebook of the session {other!r}"
+        return "" if other == ours.session_id or other in names else f"it is the notebook of the session {other!r}"
     sources = {(piece.id, parts_of(piece.cell)["source"]) for piece in ours.pieces if not piece.id.endswith("-setup")}
-    cells = upgraded(_identified(notebook, ours))["cells"]
+    cells = upgraded(recognised(notebook, ours))["cells"]
     known = any((cell["id"], parts_of(cell)["source"]) in sources for cell in cells)
     return "" if known else "it is a notebook of something else"
 
 
 def overlay_of(theirs: JsonObject, ours: Snapshot, versions: Versions) -> Overlay | None:
     """What is somebody else's in the notebook ``theirs``; ``None`` if nothing is."""
-    theirs = upgraded(_identified(theirs, ours))
+    theirs = upgraded(recognised(theirs, ours))
     seen, exact = _seen(theirs)
     base = versions.at(seen)
     mine = {piece.id: piece for piece in ours.pieces}
@@ -237,32 +241,4 @@ def _seen(notebook: JsonObject) -> tuple[int, bool]:
     last = machine.get("last_seq") if isinstance(machine, dict) else None
     if isinstance(last, int):
         return last, True
-    return max((seq for cell in notebook["cells"] for seq in _numbers(cell)), default=0), False
-
-
-def _numbers(cell: JsonObject) -> list[int]:
-    """The numbers of the events in a cell's machine data."""
-    machine = cell["metadata"].get(KEY)
-    events = machine.get("events") if isinstance(machine, dict) else None
-    found = (event.get("seq") for event in events or () if isinstance(event, dict))
-    return [seq for seq in found if isinstance(seq, int)]
-
-
-def _identified(theirs: JsonObject, ours: Snapshot) -> JsonObject:
-    """``theirs`` with our ids put back where an old program took them away; the machine data tells the cells."""
-    names = {numbers[0]: piece.id for piece in ours.pieces if (numbers := _numbers(piece.cell))}
-    before = {ours.pieces[at + 1].id: piece.id for at, piece in enumerate(ours.pieces[:-1]) if not _numbers(piece.cell)}
-    free = {piece.id for piece in ours.pieces} - {cell.get("id") for cell in theirs["cells"]}
-    cells = list(theirs["cells"])
-    for at, cell in enumerate(cells):
-        numbers = _numbers(cell)
-        name = names.get(numbers[0]) if numbers else None
-        if "id" in cell or name not in free:
-            continue
-        cells[at] = with_id(cell, name)
-        free.discard(name)
-        ahead = before.get(name)
-        if at and ahead in free and "id" not in cells[at - 1] and not _numbers(cells[at - 1]):
-            cells[at - 1] = with_id(cells[at - 1], ahead)
-            free.discard(ahead)
-    return {**theirs, "cells": cells}
+    return max((seq for cell in notebook["cells"] for seq in numbers_of(cell)), default=0), False

@@ -25,30 +25,56 @@ def events_of(notebook: JsonObject) -> list[Event]:
     Raises:
         StoreError: if it is not the notebook of a session, is of a newer format, or its machine data is damaged.
     """
+    events, damage = readable_events(notebook)
+    if damage:
+        raise StoreError(f"{damage[0]} Resume from the journal of the session instead.")
+    return events
+
+
+def readable_events(notebook: JsonObject) -> tuple[list[Event], list[str]]:
+    """As ``events_of``, with a sentence for each cell whose machine data is damaged in place of its events.
+
+    Raises:
+        StoreError: if it is not the notebook of a session, or is of a newer format.
+    """
     _check(notebook)
-    found = []
-    for cell in notebook.get("cells", ()):
-        outputs = [_joined_output(output) for output in cell.get("outputs", ())]
-        for data in _machine_data(cell).get("events", ()):
-            found.append((data, outputs, str(cell.get("id", ""))))
-    numbers = [data.get("seq", 0) for data, _, _ in found if isinstance(data, dict)]
-    if all(numbers) and len(numbers) == len(found):
-        found.sort(key=lambda item: item[0]["seq"])
-    return _restored(found)
+    found: list[_Found] = []
+    damage: list[str] = []
+    cells = notebook.get("cells")
+    for cell in cells if isinstance(cells, list) else ():
+        name = str(cell.get("id", "")) if isinstance(cell, dict) else ""
+        try:
+            outputs = [_joined_output(output) for output in cell.get("outputs", ())]
+            found += [(data, outputs, name) for data in _machine_data(cell).get("events", ())]
+        except (TypeError, ValueError, AttributeError):
+            damage.append(f"The cell {name!r} is damaged.")
+    if all(isinstance(data, dict) and _number(data) > 0 for data, _, _ in found):
+        found.sort(key=lambda item: _number(item[0]))
+    events, more = _restored(found)
+    return events, damage + more
 
 
-def _restored(found: list[tuple[Any, list[JsonObject], str]]) -> list[Event]:
+_Found = tuple[Any, list[JsonObject], str]
+"""The machine data of an event, the outputs of its cell and the id of the cell."""
+
+
+def _number(data: JsonObject) -> int:
+    """The number of an event, 0 where it has none."""
+    seq = data.get("seq", 0)
+    return seq if isinstance(seq, int) else 0
+
+
+def _restored(found: list[_Found]) -> tuple[list[Event], list[str]]:
     events: list[Event] = []
+    damage: list[str] = []
     restorer = Restorer()
     last_seq = 0
-    for data, outputs, cell_id in found:
+    for data, outputs, name in found:
         try:
             event = parse_event(restorer.complete(data, outputs))
-        except (ValidationError, TypeError, ValueError, AttributeError) as error:
-            raise StoreError(
-                f"The machine data of cell {cell_id!r} is damaged ({str(error).splitlines()[0]}). "
-                "Resume from the journal of the session instead."
-            ) from error
+        except (ValidationError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            damage.append(f"The machine data of cell {name!r} is damaged: {problem_of(error, data)}.")
+            continue
         if event.seq and event.seq == last_seq:
             continue
         last_seq = event.seq
@@ -56,7 +82,17 @@ def _restored(found: list[tuple[Any, list[JsonObject], str]]) -> list[Event]:
         events.append(event)
         if isinstance(event, CellStarted):
             events += output_events(event.call_id, event.name, outputs)
-    return events
+    return events, damage
+
+
+def problem_of(error: Exception, value: Any) -> str:
+    """Why ``value``, which was read from a journal or a notebook, is no event: half a sentence."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    if isinstance(error, ValidationError) and isinstance(kind, str):
+        first = error.errors(include_url=False, include_input=False)[0]
+        if not first["type"].startswith("union_tag"):
+            return f"its {'.'.join(map(str, first['loc'][1:]))} does not fit the event {kind}"
+    return "it is no event that this version of harness_nb knows"
 
 
 def _check(notebook: JsonObject) -> None:
