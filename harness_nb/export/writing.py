@@ -21,6 +21,7 @@ from harness_nb.errors import UsageError
 from harness_nb.events import Event, SessionStarted
 from harness_nb.export.clean import CleanExport, clean_notebook
 from harness_nb.export.history import Blob, is_junk
+from harness_nb.export.scripts import NEEDS_IPYTHON, without_magics
 from harness_nb.files import FileStore
 from harness_nb.notebook import NotebookFold
 from harness_nb.record import read_record
@@ -177,13 +178,23 @@ def write_export(notebook: JsonObject, path: Path, session_id: str) -> None:
     if path.suffix == ".ipynb":
         text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
     elif path.suffix == ".py":
-        text = f"# {MARK} {session_id}.\n" + _converted(notebook, "PythonExporter", path.stem)
+        text = _script(notebook, path.stem, f"# {MARK} {session_id}.")
     else:
         meta = f'<meta name="generator" content="{MARK} {session_id}">'
         text = re.sub(
             r"<head>", lambda match: match[0] + meta, _converted(notebook, "HTMLExporter", path.stem), count=1
         )
     write_atomically(path, text)
+
+
+def _script(notebook: JsonObject, title: str, mark: str) -> str:
+    """The notebook as a script, which needs no IPython if that can be."""
+    cells = [
+        {**cell, "source": without_magics(cell["source"])} if cell["cell_type"] == "code" else cell
+        for cell in notebook["cells"]
+    ]
+    text = _converted({**notebook, "cells": cells}, "PythonExporter", title)
+    return "\n".join([mark, *([NEEDS_IPYTHON] if "get_ipython()" in text else []), text])
 
 
 def _converted(notebook: JsonObject, exporter: str, title: str) -> str:
