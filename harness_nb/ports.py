@@ -90,6 +90,27 @@ class Foreseeable(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model that a server offers: its name there, and its context window in tokens where the server says it."""
+
+    name: str
+    context_window: int | None = None
+
+
+@runtime_checkable
+class Listing(Protocol):
+    """A model whose server can say which models it has."""
+
+    async def offered(self) -> Sequence[Offer]:
+        """The models of the server, in its order.
+
+        Raises:
+            ModelError: if it does not say.
+        """
+        ...
+
+
 class Model(Protocol):
     """A language model. The loop calls ``stream`` once a turn.
 

@@ -6,6 +6,8 @@ the connections and the certificates of the system.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,10 +43,15 @@ class AnthropicClient:
 
     async def post(self, path: str, body: JsonObject) -> httpx2.Response:
         """See ``endpoint.Client``."""
+        return await self._send(partial(self.library.post, body=body), path)
+
+    async def get(self, path: str) -> httpx2.Response:
+        """See ``endpoint.Client``."""
+        return await self._send(self.library.get, path)
+
+    async def _send(self, method: Callable[..., Awaitable[Any]], path: str) -> httpx2.Response:
         try:
-            stream = await self.library.post(
-                path, cast_to=object, body=body, stream=True, stream_cls=anthropic.AsyncStream[Any]
-            )
+            stream = await method(path, cast_to=object, stream=True, stream_cls=anthropic.AsyncStream[Any])
         except anthropic.APIStatusError as error:
             return error.response
         except anthropic.APITimeoutError as error:
@@ -54,7 +61,8 @@ class AnthropicClient:
             raise ConnectionError(str(cause).strip() or type(cause).__name__) from error
         except anthropic.AnthropicError as error:
             raise ModelError(f"The request could not be made: {error}") from error
-        return stream.response
+        response: httpx2.Response = stream.response
+        return response
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -18,7 +18,7 @@ from harness_nb.models.quirks import anthropic_quirks
 from harness_nb.models.remote import Api, RemoteModel
 from harness_nb.models.retry import Sleep
 
-API = Api("/v1/messages", write_request, AnthropicReply, searches_web=True)
+API = Api("/v1/messages", write_request, AnthropicReply, searches_web=True, models_path="/v1/models?limit=1000")
 
 
 def anthropic_model(

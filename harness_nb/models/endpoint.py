@@ -46,6 +46,10 @@ class Client(Protocol):
         """
         ...
 
+    async def get(self, path: str) -> httpx2.Response:
+        """The open response to a request without a body; raises as ``post``."""
+        ...
+
     async def aclose(self) -> None:
         """Close the connections."""
         ...
@@ -93,6 +97,22 @@ class Endpoint:
                     yield event
             finally:
                 await response.aclose()
+
+    async def read(self, path: str) -> JsonObject:
+        """The JSON object that stands at ``path``.
+
+        Raises:
+            ModelError: of the fitting type, as ``events``.
+        """
+        with self._typed_errors():
+            response = await self._client.get(path)
+            try:
+                text = (await response.aread()).decode("utf-8", "replace")
+            finally:
+                await response.aclose()
+        if not response.is_success:
+            raise self._status_error(response)
+        return self._parse_whole(text)
 
     async def _open(self, path: str, build: Callable[[Quirks], JsonObject]) -> httpx2.Response:
         """The open response to an accepted request. What the server rejects and we can do without is left out."""

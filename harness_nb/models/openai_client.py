@@ -6,6 +6,8 @@ the connections and the certificates of the system.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -44,11 +46,17 @@ class OpenAIClient:
 
     async def post(self, path: str, body: JsonObject) -> httpx2.Response:
         """See ``endpoint.Client``."""
+        return await self._send(partial(self.library.post, body=body), path)
+
+    async def get(self, path: str) -> httpx2.Response:
+        """See ``endpoint.Client``."""
+        return await self._send(self.library.get, path)
+
+    async def _send(self, method: Callable[..., Awaitable[Any]], path: str) -> httpx2.Response:
         try:
-            stream = await self.library.post(
+            stream = await method(
                 path,
                 cast_to=object,
-                body=body,
                 options={"headers": self._headers},
                 stream=True,
                 stream_cls=openai.AsyncStream[Any],
@@ -62,7 +70,8 @@ class OpenAIClient:
             raise ConnectionError(str(cause).strip() or type(cause).__name__) from error
         except openai.OpenAIError as error:
             raise ModelError(f"The request could not be made: {error}") from error
-        return stream.response
+        response: httpx2.Response = stream.response
+        return response
 
     async def aclose(self) -> None:
         """Close the connections."""

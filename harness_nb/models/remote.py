@@ -20,12 +20,13 @@ from harness_nb.models.calls import with_unique_ids
 from harness_nb.models.chat_messages import PROVIDER as CHAT_PROVIDER
 from harness_nb.models.endpoint import Endpoint
 from harness_nb.models.estimate import estimate_request
+from harness_nb.models.offered import read_offers
 from harness_nb.models.pictures import keep_last_pictures
 from harness_nb.models.pricing import Rates, Tariff, find_provider
 from harness_nb.models.quirks import Quirks
 from harness_nb.models.retry import Sleep, stream_with_retries
 from harness_nb.models.text_forms import TextForms
-from harness_nb.ports import Delta, ModelSettings, TextDelta, Withdrawn
+from harness_nb.ports import Delta, ModelSettings, Offer, TextDelta, Withdrawn
 from harness_nb.types import JsonObject, Message, TextPart, ToolSpec, Usage
 
 PAUSED = "paused"
@@ -65,13 +66,14 @@ class Api:
     """How one API is spoken: its ``path``, how a request is written, and what reads a reply.
 
     ``read`` takes the server's name for messages and what makes the typed error of an error event. ``searches_web``
-    says whether ``write`` can offer the provider's own search of the web.
+    says whether ``write`` can offer the provider's own search of the web; ``models_path`` has the list of models.
     """
 
     path: str
     write: WriteRequest
     read: Callable[[str, Failure], Reply]
     searches_web: bool = False
+    models_path: str = "/models"
 
 
 class RemoteModel:
@@ -144,6 +146,10 @@ class RemoteModel:
         """What the next request will take: tokens in and out, and US dollars (``None`` if the price is unknown)."""
         usage = estimate_request(messages, tools, settings)
         return usage.model_copy(update={"cost_usd": self.tariff.cost(usage)})
+
+    async def offered(self) -> Sequence[Offer]:
+        """The models that the server has. Raises ``ModelError`` if it does not say."""
+        return read_offers(await self._endpoint.read(self._api.models_path))
 
     async def aclose(self) -> None:
         """Close the connections."""
