@@ -18,7 +18,7 @@ from harness_nb.context import Conversation, words
 from harness_nb.errors import UsageError
 from harness_nb.outputs import Firewall, apply_output, clean_text, is_derived, result_content
 from harness_nb.ports import ExecuteReply, Output
-from harness_nb.types import JsonObject, Part, Status, ToolCall, Usage, text_content
+from harness_nb.types import JsonObject, Part, Status, TextPart, ToolCall, Usage, text_content
 
 _VOLATILE = re.compile(r"0x[0-9a-f]{6,}|\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|sec|seconds|min|h|it/s|s/it)\b|(?<=\.\d{3})\d+")
 """Addresses, durations, and digits after the third."""
@@ -67,7 +67,7 @@ def steps_of(events: Iterable[ev.Event]) -> list[Step]:
                 key = event.call_id
                 if key in steps:
                     order = [f"{key} (before)" if each == key else each for each in order]
-                    steps[f"{key} (before)"] = steps.pop(key)
+                    steps[f"{key} (before)"] = replace(steps.pop(key), outputs=tuple(outputs[key]))
                 steps[key] = Step(len(order) + 1, event.call, event.source)
                 outputs[key] = []
                 order.append(key)
@@ -76,16 +76,13 @@ def steps_of(events: Iterable[ev.Event]) -> list[Step]:
             case ev.CellOutput() if event.call_id in steps:
                 apply_output(outputs[event.call_id], event)
             case ev.CellFinished() if event.call_id in steps:
-                steps[event.call_id] = replace(
-                    steps[event.call_id],
-                    status=event.status,
-                    elapsed=event.elapsed,
-                    outputs=tuple(outputs[event.call_id]),
-                )
+                steps[event.call_id] = replace(steps[event.call_id], status=event.status, elapsed=event.elapsed)
             case ev.ResultAdded() if event.call_id in steps and steps[event.call_id].status is None:
                 steps[event.call_id] = replace(steps[event.call_id], status=event.status)
             case _:
                 pass
+    for key in steps.keys() & outputs.keys():  # what a cell that never ended had shown
+        steps[key] = replace(steps[key], outputs=tuple(outputs[key]))
     return [steps[key] for key in order]
 
 
@@ -180,6 +177,8 @@ def options_of(events: Iterable[ev.Event]) -> JsonObject:
     for event in events:
         if isinstance(event, ev.SessionStarted | ev.PromptAdded) and event.options:
             options = event.options
+        elif isinstance(event, ev.ModelSwitched):
+            options = {**options, "model": event.model, "base_url": event.base_url}
     return options
 
 
@@ -247,8 +246,6 @@ def _told_late(call: ToolCall, step: Step | None, was_open: bool) -> tuple[Statu
     """
     if step is None or not (step.started or call.name == REBUILD):
         return Status.INTERRUPTED, text_content(words.NOT_RUN)
-    if was_open or step.status is None:
-        return Status.UNKNOWN, text_content(words.UNKNOWN_OUTCOME)
     firewall = Firewall(call.call_id, call.name, plot=False)
     error: JsonObject = {}
     for output in step.outputs:
@@ -256,6 +253,8 @@ def _told_late(call: ToolCall, step: Step | None, was_open: bool) -> tuple[Statu
             error = output if output["output_type"] == "error" else error
             firewall.feed(Output(output["output_type"], output))
     firewall.close(0.0)
+    if was_open or step.status is None:
+        return Status.UNKNOWN, _unknown_outcome(firewall)
     reply = ExecuteReply(
         step.status,
         ename=error.get("ename"),
@@ -264,6 +263,15 @@ def _told_late(call: ToolCall, step: Step | None, was_open: bool) -> tuple[Statu
         extra={"names_lost": True},
     )
     return step.status, result_content(reply, firewall, step.elapsed, images=False)
+
+
+def _unknown_outcome(firewall: Firewall) -> tuple[Part, ...]:
+    """What is told of a call of which only the first outputs are known, if any."""
+    if not firewall.items:
+        return text_content(words.UNKNOWN_OUTCOME)
+    told = result_content(ExecuteReply(Status.UNKNOWN), firewall, 0.0, images=False)
+    output, _, _status = "".join(part.text for part in told if isinstance(part, TextPart)).rpartition("\n")
+    return text_content(f"{words.UNKNOWN_OUTCOME} Its output until then, as far as it is recorded:\n{output}")
 
 
 def unknown_cells(events: Sequence[ev.Event]) -> list[ev.CellFinished]:

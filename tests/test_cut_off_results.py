@@ -52,6 +52,12 @@ def test_a_kernel_that_is_gone_is_not_said_to_live_on() -> None:
     assert status is Status.TIMED_OUT and "lives on" not in text
 
 
+def test_what_a_cell_had_shown_until_it_was_cut_off_is_told() -> None:
+    status, text = result_of(record("python", *cell(Status.OK, STREAM)[:2]))
+    assert status is Status.UNKNOWN and text.startswith("The outcome of this call is unknown")
+    assert text.endswith("look before you repeat it. Its output until then, as far as it is recorded:\n42 rows")
+
+
 @pytest.mark.parametrize(
     ("name", "later", "status"),
     [
