@@ -269,7 +269,7 @@ async def test_a_broken_journal_line_is_said_when_the_session_goes_on(tmp_path: 
     async with opened(tmp_path, model=script(tmp_path, DONE), session=session.id) as again:
         events = await send(again, "second")
     warned = [event.text for event in events if isinstance(event, ev.Warned)]
-    assert len(warned) == 2 and "line 5 is set aside" in warned[0] and "1 events come from the" in warned[1]
+    assert len(warned) == 2 and "line 5 is set aside" in warned[0] and "1 event comes from the" in warned[1]
     assert (journal.parent / "journal.set-aside.txt").read_text() == "garbage{\n"
     assert not read_journal(journal)[1]
 
