@@ -46,10 +46,9 @@ def resumed(names: Sequence[JsonObject], unknown: Sequence[str] = ()) -> str:
 def rebuilt_for_fork(steps: int, differences: Sequence[str]) -> str:
     """The first word of a fork, whose kernel was rebuilt from ``steps`` cells; ``differences`` are sentences."""
     told = f" These came out differently than recorded: {' '.join(differences)}" if differences else ""
-    return (
-        f"The session goes on from an earlier step. The files are as they were then, and the kernel was rebuilt by "
-        f"running {steps} earlier python {'cell' if steps == 1 else 'cells'} again.{told}"
-    )
+    rebuilt = f"was rebuilt by running {steps} earlier python {'cell' if steps == 1 else 'cells'} again"
+    how = rebuilt if steps else "is a fresh one, for no python cell had been run by then"
+    return f"The session goes on from an earlier step. The files are as they were then, and the kernel {how}.{told}"
 
 
 def blocked(reason: str) -> str:

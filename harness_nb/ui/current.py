@@ -27,6 +27,10 @@ PER_TASK = frozenset(
 """Options that hold for one task; the others hold until the session is left or they are given anew."""
 
 
+WHICH = frozenset({"session", "new", "fresh", "replay"})
+"""Options that say which work is done: of a session or a new one, recorded or anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a ``%%agent`` cell asks for.
@@ -53,37 +57,55 @@ class CurrentSession:
         self.cells_of_work: list[str] = []
         """Ids of the notebook's cells that gave the current session its tasks, the latest first, where known."""
         self._settings: Settings | None = None
-        self._kept: dict[str, Any] = {}
-        self._next = ""
+        self._options: Mapping[str, Any] = {}
+        self.kept: dict[str, Any] = {}
+        """Options that hold for the tasks to come."""
+        self._next, self._next_in = "", Path()
         self._spare = Spare()
 
     async def prepare(self, folder: Path) -> None:
         """Start a kernel ahead, which the first task will not have to wait for. It waits in ``folder``."""
         self._spare.prepare(folder)
 
+    @property
+    def id(self) -> str:
+        """The session that the next task goes on with; empty where it begins one."""
+        return self.session.id if self.session is not None else self._next
+
+    @property
+    def workspace(self) -> Path | None:
+        """The workspace of that session; ``None`` where there is none."""
+        if self.session is not None:
+            return self.session.workspace
+        return self._next_in if self._next else None
+
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a call that continues the session: those given, over those that still hold."""
         if given.get("new") or given.get("session"):
             return dict(given)
-        return {**self._kept, **({"session": self._next} if self._next else {}), **given}
+        elsewhere = "dir" in given and given["dir"] != self.kept.get("dir")
+        return {**self.kept, **({"session": self._next} if self._next and not elsewhere else {}), **given}
 
-    def resumption(self) -> Task:
-        """The task of going on in the current session, with the settings that it has.
+    def resumption(self, given: Mapping[str, Any]) -> Task:
+        """The task of going on in the open session, with the options of its last task under those that are given now.
 
         Raises:
-            UsageError: if there is no current session.
+            UsageError: if it is a replay that was stopped, which a model cannot go on with.
         """
-        if self._settings is None:
-            raise UsageError("There is no session to resume; name one, %agent sessions lists them.")
-        return Task("", self._settings, options=self._kept, resume=True)
+        session = self.session
+        assert session is not None
+        if session.played_from and (session.ending is None or session.ending.reason == "interrupted"):
+            raise UsageError(
+                f"The recording of {session.played_from} was being played, and no model was at work. Run the %%agent "
+                "cell again to play it from the start, or with --fresh to work anew."
+            )
+        options = {**{name: value for name, value in self._options.items() if name not in WHICH}, **given}
+        return Task("", Settings.load(notebook_folder(), options), options=options, resume=True)
 
-    def go_on_in(self, session_id: str) -> None:
-        """Have the next task continue that session."""
-        self._next = session_id
-
-    async def leave(self) -> None:
-        """End the current session; the next task opens another."""
+    async def go_on_in(self, session_id: str, workspace: Path) -> None:
+        """End the open session, if there is one, and have the next task continue that one."""
         await self._end_session()
+        self._next, self._next_in = session_id, workspace
 
     async def find(self, task: Task) -> Recording | None:
         """The recorded work that is to be played for a task; ``None`` where a model is needed.
@@ -133,8 +155,8 @@ class CurrentSession:
             raise MissingKeyError(f"{self._nothing_recorded(task)} So a model is needed. {error}") from error
         if task.cell:
             self.cells_of_work.insert(0, task.cell)
-        self._settings, self._next = task.settings, ""
-        self._kept = {name: value for name, value in task.options.items() if name not in PER_TASK}
+        self._settings, self._options, self._next = task.settings, task.options, ""
+        self.kept = {name: value for name, value in task.options.items() if name not in PER_TASK}
         return session
 
     def _nothing_recorded(self, task: Task) -> str:

@@ -65,6 +65,8 @@ class Placed:
     removed: int = 0
     kept: tuple[str, ...] = ()
     """Ids of earlier cells that a person has edited since; they were left as they are."""
+    below: str = ""
+    """Id of the cell that they stand below; empty where that is the one that asked."""
     front_end: str = ""
     """Name and version, as it says itself."""
     failure: Failure | None = None
@@ -186,7 +188,7 @@ async def _put(line: PageLine, request: JsonObject) -> Placed:
         async with asyncio.timeout(PUT_TIMEOUT):
             while (answer := await line.hear()) is not None:
                 if answer.get("from") == page["from"] and answer.get("event") in ("done", "failed"):
-                    return _outcome(answer, str(page.get("name", "")))
+                    return _outcome(answer, str(page.get("name", "")), request["below"][-1])
         return Placed(failure=Failure.REFUSED, detail="the page has gone")
     except TimeoutError:
         return Placed(failure=Failure.REFUSED, detail=f"the page did not say within {PUT_TIMEOUT:g} s that it is done")
@@ -212,14 +214,16 @@ async def _find_page(line: PageLine) -> JsonObject | Placed:
         return other or Placed(failure=Failure.NO_ANSWER)
 
 
-def _outcome(answer: JsonObject, front_end: str) -> Placed:
+def _outcome(answer: JsonObject, front_end: str, asking: str = "") -> Placed:
     if answer["event"] == "failed":
         return Placed(failure=Failure.REFUSED, detail=str(answer.get("message", "")), front_end=front_end)
     inserted, replaced, unchanged, removed = (
         int(answer.get(name, 0)) for name in ("inserted", "replaced", "unchanged", "removed")
     )
     kept = tuple(map(str, answer.get("kept", ())))
-    return Placed(inserted, replaced, unchanged, removed, kept=kept, front_end=front_end)
+    below = str(answer.get("below", asking))
+    below = below if below != asking else ""
+    return Placed(inserted, replaced, unchanged, removed, kept=kept, below=below, front_end=front_end)
 
 
 class PageLine(BaseComm):

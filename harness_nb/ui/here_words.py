@@ -31,7 +31,7 @@ def placed_block(placed: Placed, notebook: Link) -> Bundle:
 def done_words(placed: Placed) -> str:
     """The numbers of a success as sentences."""
     counts = {
-        "put below": placed.inserted,
+        f"put below {'the %%agent cell' if placed.below else 'this one'}": placed.inserted,
         "replaced": placed.replaced,
         "as before": placed.unchanged,
         "removed": placed.removed,

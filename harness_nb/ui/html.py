@@ -81,6 +81,15 @@ def note_block(
     return Bundle({"text/html": _framed(line, colour), "text/plain": plain})
 
 
+def lines_block(sign: str, lines: Sequence[str], colour: str) -> Bundle:
+    """Several lines that the harness says, all of them in view."""
+    first, *rest = [html.escape(line) for line in lines]
+    body = f'<div><span style="color:{colour}">{html.escape(sign)}</span> {first}</div>'
+    body += "".join(f'<div style="margin-left:1.2em">{line}</div>' for line in rest)
+    plain = "\n".join([f"{sign} {lines[0]}", *(f"    {line}" for line in lines[1:])])
+    return Bundle({"text/html": _framed(body, colour), "text/plain": plain})
+
+
 def folded_text(text: str, summary: str, tail: str = "") -> Bundle:
     """Long text of an output: folded, with ``tail`` in view. ``text`` must be free of terminal codes."""
     shown = f'<pre style="{_PRE};margin-left:12px">{html.escape(tail)}</pre>' if tail else ""

@@ -15,22 +15,17 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
-from IPython.display import display
 from rich.console import Console
 
 from harness_nb.errors import HarnessError, UsageError
-from harness_nb.notebook import NotebookFold
 from harness_nb.options import parse_options
-from harness_nb.record import read_record
 from harness_nb.settings import Settings
-from harness_nb.store import FOLDER
 from harness_nb.ui import recorded, verbs
 from harness_nb.ui.approve import CellApprover, can_answer
 from harness_nb.ui.current import CurrentSession, Task, notebook_folder
+from harness_nb.ui.desk import CellDesk, TerminalDesk, show
 from harness_nb.ui.engine import engine
-from harness_nb.ui.here import cells_for, put_below_blocking
-from harness_nb.ui.here_words import placed_block
-from harness_nb.ui.publish import Bundle, Canvas, KernelPublisher
+from harness_nb.ui.publish import Canvas, KernelPublisher
 from harness_nb.ui.run import Display, Run, short
 from harness_nb.ui.screen import CellDisplay, Screen
 from harness_nb.ui.terminal import TerminalDisplay
@@ -92,42 +87,31 @@ class AgentMagics(Magics):
             if verb in recorded.FORMS:
                 self._do_recorded(verb, recorded.read_words(verb, words))
             elif (verb or "help") in verbs.VERBS and not words.strip():
-                self._show(getattr(verbs, verb or "help")(self))
+                show(getattr(verbs, verb or "help")(self))
             else:
                 raise UsageError(verbs.unknown(line, list(recorded.FORMS)))
         except HarnessError as error:
             raise short(error, f"\x1b[31m{type(error).__name__}\x1b[0m: {error}") from None
 
     def _do_recorded(self, verb: str, arguments: dict[str, Any]) -> None:
-        """A verb about recorded sessions; none of them goes together with a task that is being worked on."""
-        if self.running and verb != "verify":
+        """A verb about recorded sessions; most do not go together with a task that is being worked on."""
+        if self.running and verb not in recorded.ALONGSIDE:
             raise UsageError("A task is being worked on. Wait for it, or stop it with %agent stop.")
-        if verb == "resume":
-            shown, approver = self._edge()
-            self.run = Run(engine(), self.current, recorded.resume_task(self, **arguments), shown, approver)
-            self.run.attend_blocking()
-        else:
-            self._show(recorded.RUNNERS[verb](self, **arguments))
-
-    def ask(self, question: str) -> bool | None:
-        """A yes or no of the person, in the running cell; ``None`` where nobody can answer."""
-        assert self.shell is not None
-        kernel = _kernel(self.shell)
-        there = sys.stdin.isatty() if kernel is None else can_answer(kernel.get_parent("shell"), os.environ)
-        return input(question).strip().lower() in ("y", "yes") if there else None
-
-    def put_here(self, session_id: str) -> Bundle:
-        """Put the cells of a session below the running cell, where the page can."""
-        assert self.shell is not None
-        workspace = self.current.session.workspace if self.current.session else notebook_folder()
-        path = workspace / FOLDER / f"{session_id}.ipynb"
-        events, _ = read_record(workspace, session_id)
-        fold = NotebookFold(session_id)
-        for event in events:
-            fold.apply(event)
-        cells = cells_for(fold.notebook(), session_id, workspace, notebook_folder())
-        placed = put_below_blocking(engine(), _kernel(self.shell), cells, session_id, self.current.cells_of_work)
-        return placed_block(placed, verbs.link_to(path))
+        kernel = self._kernel_of_shell()
+        desk = CellDesk(self.current, kernel) if kernel is not None else TerminalDesk(self.current)
+        try:
+            if verb != "resume":
+                recorded.RUNNERS[verb](desk, **arguments)
+            elif (task := recorded.resume_task(desk, **arguments)) is not None:
+                self.run = Run(engine(), self.current, task, *self._edge())
+                self.run.attend_blocking()
+        except KeyboardInterrupt as error:
+            if hasattr(error, "_render_traceback_"):
+                raise
+            words = f"%agent {verb} was stopped"
+            raise short(KeyboardInterrupt(words), f"\x1b[33mKeyboardInterrupt\x1b[0m: {words}") from None
+        finally:
+            desk.settle()
 
     @property
     def running(self) -> bool:
@@ -158,8 +142,7 @@ class AgentMagics(Magics):
 
     def _edge(self) -> tuple[Display, CellApprover]:
         """Where this run is shown, and who answers its questions."""
-        assert self.shell is not None
-        kernel = _kernel(self.shell)
+        kernel = self._kernel_of_shell()
         if kernel is None:
             terminal = TerminalDisplay(Console(highlight=False))
             return terminal, CellApprover(sys.stdin.isatty(), terminal)
@@ -170,12 +153,12 @@ class AgentMagics(Magics):
 
     def _cell_id(self) -> str:
         """The id of the cell that runs, where the front-end says it."""
-        kernel = _kernel(self.shell) if self.shell is not None else None
+        kernel = self._kernel_of_shell()
         metadata = kernel.get_parent("shell").get("metadata", {}) if kernel is not None else {}
         return str(metadata.get("cellId") or "")
 
-    def _show(self, bundle: Bundle) -> None:
-        display(dict(bundle.data), metadata=dict(bundle.metadata), raw=True)
+    def _kernel_of_shell(self) -> Any:
+        return None if self.shell is None else _kernel(self.shell)
 
 
 def register(shell: InteractiveShell) -> None:

@@ -156,5 +156,5 @@ def short(error: E, text: str) -> E:
 
 
 def _interrupted() -> KeyboardInterrupt:
-    words = "the work was stopped; the session is saved, and the next %%agent cell continues it"
+    words = "the work was stopped, and is saved; %agent resume goes on with it, or the next %%agent cell"
     return short(KeyboardInterrupt(words), f"\x1b[33mKeyboardInterrupt\x1b[0m: {words}")

@@ -49,6 +49,8 @@ class Desk(Protocol):
 def status(desk: Desk) -> Bundle:
     """Session, model, workspace, state."""
     session = desk.current.session
+    if session is None and desk.current.id:
+        return html.note_block("○", f"The next %%agent cell goes on in {desk.current.id}.", html.GREY)
     if session is None:
         return html.note_block("○", "No session yet: the first %%agent cell starts one.", html.GREY)
     state = "working" if desk.running else f"idle, last task: {session.ending.reason}" if session.ending else "idle"
@@ -85,9 +87,7 @@ def cost(desk: Desk) -> Bundle:
 
 def sessions(desk: Desk) -> Bundle:
     """The sessions of the workspace, the latest first."""
-    workspace = (
-        desk.current.session.workspace if desk.current.session else Settings.load(notebook_folder(), {}).directory
-    )
+    workspace = workspace_of(desk.current)
     found = list(reversed(list_sessions(workspace)))
     if not found:
         return html.note_block("○", f"No sessions in {workspace}.", html.GREY)
@@ -102,19 +102,23 @@ def sessions(desk: Desk) -> Bundle:
 def help(desk: Desk) -> Bundle:
     """Verbs and options."""
     context = click.Context(click.Command("%%agent"))
-    records = [record for option in make_options() if (record := option.get_help_record(context))]
-    width = max(len(name) for name, _ in [*records, *VERBS.items(), *desk.more_verbs])
-    lines = ["%%agent [options]", "the task, in your words, below the line", ""]
-    lines += [f"  {name.ljust(width)}  {words}" for name, words in records]
-    lines += ["", "%agent VERB", ""]
-    lines += [f"  {name.ljust(width)}  {words}" for name, words in [*VERBS.items(), *desk.more_verbs]]
-    return Bundle({"text/plain": "\n".join(lines)})
+    options = [record for option in make_options() if (record := option.get_help_record(context))]
+    tables = [
+        html.table(["%%agent [options]", "the task, in your words, below the line"], options),
+        html.table(["%agent [verb]", ""], [*VERBS.items(), *desk.more_verbs]),
+    ]
+    return Bundle({kind: "\n".join(table.data[kind] for table in tables) for kind in tables[0].data})
 
 
 def unknown(line: str, more: Sequence[str]) -> str:
     """What to say about a line that is no verb; ``more`` are the verbs with arguments."""
     known = ", ".join([*VERBS, *more])
     return f"%agent {line.strip()}: there is no such verb. The verbs are: {known}. A task goes into a %%agent cell."
+
+
+def workspace_of(current: CurrentSession) -> Path:
+    """The workspace of the current session, else the one that a task would get now."""
+    return current.workspace or Settings.load(notebook_folder(), {}).directory
 
 
 def link_to(path: Path, label: str = "") -> Link:

@@ -16,7 +16,8 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     manager, made = start_new_kernel(kernel_name="python3")
     made.manager = manager
     try:
-        assert execute(made, "%load_ext harness_nb")[0]["status"] == "ok"
+        reply, _ = execute(made, "%load_ext harness_nb")
+        assert reply["status"] == "ok", reply
         yield made
     finally:
         made.stop_channels()

@@ -14,7 +14,7 @@ def ask(client: Any, code: str) -> tuple[str, str]:
 
 
 def execute(client: Any, code: str, interrupt_at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
-    """The reply to a cell, and what its displays show, by display id; interrupted when that text has been shown."""
+    """The reply to a cell, and what its displays show, by display id; interrupted when one begins with that text."""
     return finish(client, client.execute(code, allow_stdin=False), interrupt_at)
 
 
@@ -26,8 +26,9 @@ def finish(client: Any, message: str, interrupt_at: str = "") -> tuple[dict[str,
         got = client.get_iopub_msg(timeout=60)
         content = got["content"]
         if got["msg_type"].endswith("display_data"):
-            shown[content["transient"]["display_id"]] = content["data"]["text/plain"]
-        if interrupt_at in shown.values() and interrupt_at and not interrupted:
+            key = content.get("transient", {}).get("display_id") or f"display {len(shown)}"
+            shown[key] = content["data"]["text/plain"]
+        if interrupt_at and not interrupted and any(text.startswith(interrupt_at) for text in shown.values()):
             interrupted = True
             client.manager.interrupt_kernel()
         if got["msg_type"] == "status" and content["execution_state"] == "idle":

@@ -6,7 +6,8 @@
 //   kernel opens "harness_nb.cells"  {version, below: [cell ids, the first that is there counts]}
 //   page    {event: "here", exact, name}       I show that notebook; exact: the request came from this very page
 //   kernel  {event: "put", to: ID, session, below, cells: [nbformat 4.5 cells with metadata.harness_nb.placed.cell]}
-//   page    {event: "done", inserted, replaced, unchanged, removed, kept: [cell ids]}  or  {event: "failed", message}
+//   page    {event: "done", inserted, replaced, unchanged, removed, kept: [cell ids], below: CELL ID}
+//           or  {event: "failed", message}
 //   kernel closes the comm.
 // A page that does not show the notebook says nothing. What "put" does is told at putCells.
 //
@@ -98,7 +99,7 @@
     const anchor = below.find((id) => index(id) >= 0);
     if (model.readOnly) throw new Error("the notebook is read-only");
     if (anchor === undefined) throw new Error("the cell to put them below is no longer in the notebook");
-    const done = { inserted: 0, replaced: 0, unchanged: 0, removed: 0, kept: [] };
+    const done = { inserted: 0, replaced: 0, unchanged: 0, removed: 0, kept: [], below: anchor };
     const wanted = new Set(cells.map((cell) => cell.metadata[KEY].placed.cell));
     const before = new Map();
     for (const cell of notebook.cells.filter((cell) => (noted(cell) || {}).session === session)) {
