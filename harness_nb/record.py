@@ -19,7 +19,8 @@ from harness_nb.joining import joined
 from harness_nb.journal import JOURNAL, read_journal
 from harness_nb.notebook import FORMAT_VERSION, NotebookFold, readable_events
 from harness_nb.notebook_file import NotebookFile
-from harness_nb.past import renumbered
+from harness_nb.past import options_of, renumbered
+from harness_nb.settings import PER_TASK
 from harness_nb.store import (
     FOLDER,
     SessionStore,
@@ -152,6 +153,16 @@ def read_record(workspace: Path, session_id: str) -> tuple[list[ev.Event], list[
     if not events:
         raise UsageError(f"Nothing of the session {session_id} can be read: {' '.join(warnings) or 'it is empty.'}")
     return events, warnings
+
+
+def kept_options(workspace: Path, session_id: str) -> dict[str, Any]:
+    """The options that a session's next task goes on with: those of its last one, but for those of one task only.
+
+    Raises:
+        UsageError: as ``read_record``.
+    """
+    events, _ = read_record(workspace, session_id)
+    return {name: value for name, value in options_of(events).items() if name not in PER_TASK}
 
 
 def _refuse_newer(session_id: str, journal: Sequence[ev.Event], saved: Saved) -> None:

@@ -24,6 +24,9 @@ THIS_CALL = frozenset({"directory", "session", "new", "fresh", "replay"})
 TABLES = frozenset({"prices"})
 """Fields that only a file can give, and that are not part of the record."""
 
+PER_TASK = THIS_CALL | {"check", "max_turns", "max_cost", "max_minutes", "max_tokens"}
+"""Fields that hold for one task; a session keeps the others for its next task, unless they are given anew."""
+
 NotEmpty = Annotated[str, Field(min_length=1, pattern=r"\S")]
 ENVIRONMENT_PREFIX = "HARNESS_NB_"
 

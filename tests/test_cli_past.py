@@ -106,3 +106,14 @@ def test_where_the_command_writes_its_progress_is_no_change_of_the_work(tmp_path
     events = [json.loads(line) for line in journal.read_text().splitlines()]
     changed = [change["path"] for event in events if event["type"] == "files_changed" for change in event["changes"]]
     assert changed == ["made.txt"]
+
+
+def test_a_session_goes_on_with_the_model_that_it_had(tmp_path: Path) -> None:
+    model = write_script(tmp_path, {"text": "Hello."})
+    assert harness(tmp_path, "run", "go", "--model", model, "--max-turns", "9").returncode == 0
+    session_id = next((tmp_path / "harness_sessions").glob("*.ipynb")).stem
+    went_on = harness(tmp_path, "run", "go on", "--session", session_id)
+    assert went_on.returncode == 0 and went_on.stdout == "Hello.\n", went_on.stderr
+    journal = (tmp_path / "harness_sessions" / session_id / "journal.jsonl").read_text()
+    prompts = [event for line in journal.splitlines() if (event := json.loads(line))["type"] == "prompt_added"]
+    assert [prompt["options"] for prompt in prompts] == [{"model": model, "max_turns": 9}, {"model": model}]

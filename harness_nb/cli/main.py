@@ -15,12 +15,13 @@ from harness_nb.cli import past
 from harness_nb.cli.demo import run_demo
 from harness_nb.cli.doctor import diagnose
 from harness_nb.cli.replay import play_session, play_task
-from harness_nb.cli.running import WRONG_CALL, run_prompts
+from harness_nb.cli.running import UNFINISHED, WRONG_CALL, run_prompts
 from harness_nb.cli.screen import screen_for
 from harness_nb.cli.verify import run_verify, verify_command
 from harness_nb.demos import DEMOS
-from harness_nb.errors import UsageError
+from harness_nb.errors import HarnessError, UsageError
 from harness_nb.options import given_options, make_options
+from harness_nb.record import kept_options
 from harness_nb.settings import Settings
 
 DIRECTORY_OPTION = click.option(
@@ -77,6 +78,8 @@ def run(task: str, json_lines: bool, **options: Any) -> None:
         _refuse("the task is empty; write in a few sentences what is to be done")
     settings, given, screen = _settings(options), given_options(options), screen_for(json_lines)
     with _refusing():
+        if settings.session:
+            settings = Settings.load(Path.cwd(), {**kept_options(settings.directory, settings.session), **given})
         if settings.replay:
             sys.exit(play_task(settings, prompt, given, screen))
         sys.exit(run_prompts(settings, [prompt], screen, given)[0])
@@ -193,11 +196,14 @@ def _settings(options: dict[str, Any]) -> Settings:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """A wrong call is said in a sentence."""
+    """A wrong call is said in a sentence, and so is what the disk or a kernel refuses."""
     try:
         yield
     except UsageError as error:
         _refuse(str(error))
+    except HarnessError as error:
+        click.echo(f"harness-nb: {error}", err=True)
+        sys.exit(UNFINISHED)
 
 
 def _refuse(text: str) -> NoReturn:

@@ -16,16 +16,11 @@ from typing import Any
 from harness_nb.errors import MissingKeyError, UsageError
 from harness_nb.kernel import Spare
 from harness_nb.ports import Approver
+from harness_nb.record import kept_options
 from harness_nb.recordings import Recording, find_in_session, find_recording, fingerprint
 from harness_nb.session import Session
-from harness_nb.settings import Settings
+from harness_nb.settings import PER_TASK, Settings
 from harness_nb.store import FOLDER
-
-PER_TASK = frozenset(
-    {"session", "new", "fresh", "replay", "check", "max_turns", "max_cost", "max_minutes", "max_tokens"}
-)
-"""Options that hold for one task; the others hold until the session is left or they are given anew."""
-
 
 WHICH = frozenset({"session", "new", "fresh", "replay"})
 """Options that say which work is done: of a session or a new one, recorded or anew."""
@@ -80,9 +75,16 @@ class CurrentSession:
         return self._next_in if self._next else None
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a call that continues the session: those given, over those that still hold."""
-        if given.get("new") or given.get("session"):
+        """The options of a call: those given, over those that still hold in the session that it continues.
+
+        Raises:
+            UsageError: if it continues a session that is not there.
+        """
+        if given.get("new"):
             return dict(given)
+        if session_id := given.get("session"):
+            workspace = Settings.load(notebook_folder(), {"dir": given.get("dir")}).directory
+            return {**kept_options(workspace, session_id), **given}
         elsewhere = "dir" in given and given["dir"] != self.kept.get("dir")
         return {**self.kept, **({"session": self._next} if self._next and not elsewhere else {}), **given}
 
