@@ -57,6 +57,19 @@ class PromptAdded(EventBase):
     fingerprint: str = ""
 
 
+class ModelSwitched(EventBase):
+    """From here on another model works than ``before``, or the same one elsewhere.
+
+    Both are specs; ``base_url`` is where it is served, ``None`` for the provider's own address. What only the provider
+    of an earlier reply understands (``Message.provider_items``) is not sent from here on.
+    """
+
+    type: Literal["model_switched"] = "model_switched"
+    model: str
+    before: str
+    base_url: str | None = None
+
+
 class ModelRequested(EventBase):
     """A request is about to be sent. ``turn`` counts from 1 within the prompt."""
 
@@ -291,6 +304,7 @@ class SessionEnded(EventBase):
 Event = Annotated[
     SessionStarted
     | PromptAdded
+    | ModelSwitched
     | ModelRequested
     | ModelReplied
     | CallDecided

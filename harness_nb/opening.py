@@ -1,9 +1,10 @@
-"""The events with which the record of a session begins. Pure; the session records them before its first prompt."""
+"""Events that the session records before a prompt: what it is, and what has changed. Pure."""
 
 from __future__ import annotations
 
 from harness_nb import __version__
 from harness_nb import events as ev
+from harness_nb.context import Conversation
 from harness_nb.notebook import FORMAT_VERSION
 from harness_nb.settings import Settings
 from harness_nb.tools import SETUP_SOURCE
@@ -33,3 +34,14 @@ def starting_events(
         ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE),
         ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1),
     ]
+
+
+def switching_events(conversation: Conversation, model: str, settings: Settings) -> list[ev.Event]:
+    """What says that from here on another model works, or the same one elsewhere; empty where none has worked yet.
+
+    ``model`` is the spec of the one that works from here on.
+    """
+    before = (conversation.model, conversation.base_url)
+    if not conversation.model or before == (model, settings.base_url):
+        return []
+    return [ev.ModelSwitched(model=model, before=conversation.model, base_url=settings.base_url)]

@@ -23,7 +23,7 @@ from harness_nb.errors import HarnessError, KernelError, UsageError
 from harness_nb.files import files_now
 from harness_nb.kernel import Spare, ToolKernel
 from harness_nb.model_choice import Models
-from harness_nb.opening import starting_events
+from harness_nb.opening import starting_events, switching_events
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
 from harness_nb.ports import Approver, Delta, Kernel, Model, Played
@@ -287,6 +287,9 @@ class Session:
         recorded, unknown = (files_now(self._past), past.unknown_cells(self._past)) if first else (None, [])
         async for event in self._place.prepare(recorded, unknown):
             yield event
+        if self._playing is None:
+            for event in switching_events(self._conversation, self.model_name, self._settings):
+                yield event
         if prompt is not None:
             yield ev.PromptAdded(prompt=prompt, options=self._settings.options, fingerprint=mark)
         for text in put_back:

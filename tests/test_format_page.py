@@ -137,6 +137,7 @@ TOLD: list[dict[str, Any]] = [
     {"type": "session_started", "session_id": "s", "format_version": 2, "harness_version": "0", "model": "m:x"}
     | {"workspace": "/w", "kernel": "k", "origin": {"kind": "fork", "session": "r", "step": 3}},
     {"type": "prompt_added", "prompt": "Say it.", "options": {"new": True}, "fingerprint": "ab"},
+    {"type": "model_switched", "model": "m:x", "before": "m:w"},
     {"type": "model_requested", "turn": 1, "model": "m:x", "messages": 2},
     {
         "type": "model_replied",

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness_nb.events import ContextCompacted, Event, ModelReplied, Nudged, PlanUpdated, PromptAdded, ResultAdded
+from harness_nb.events import (
+    ContextCompacted,
+    Event,
+    ModelReplied,
+    ModelRequested,
+    ModelSwitched,
+    Nudged,
+    PlanUpdated,
+    PromptAdded,
+    ResultAdded,
+    SessionStarted,
+)
 from harness_nb.types import JsonObject, Message, Status, ToolCall, text_content, text_message
 
 INTERRUPTED_RESULT = (
@@ -17,7 +28,8 @@ class Conversation:
 
     ``apply`` takes every event and uses those that say something. What a compaction has dropped is not sent any more,
     and stays in ``history``; ``start`` is the place there of the first message that is still sent, ``summary`` stands
-    for those before it. ``prompts`` are the places of the person's words, ``plan`` is the model's checklist.
+    for those before it. ``prompts`` are the places of the person's words, ``plan`` is the model's checklist. ``model``
+    is the spec of the model that was asked last, and ``base_url`` where.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -26,6 +38,8 @@ class Conversation:
         self.summary: Message | None = None
         self.start = 0
         self.plan: Sequence[JsonObject] = ()
+        self.model = ""
+        self.base_url: str | None = None
         self._open: dict[str, ToolCall] = {}
         for event in events:
             self.apply(event)
@@ -35,7 +49,7 @@ class Conversation:
         match event:
             case PromptAdded():
                 self._close_open_calls()
-                self.plan = ()
+                self.plan, self.base_url = (), event.options.get("base_url", self.base_url)
                 self.prompts.append(len(self.history))
                 self.history.append(text_message("user", event.prompt))
             case Nudged():
@@ -53,6 +67,13 @@ class Conversation:
                 self._compact(event)
             case PlanUpdated():
                 self.plan = event.steps
+            case SessionStarted():
+                self.base_url = event.options.get("base_url")
+            case ModelRequested():
+                self.model = event.model
+            case ModelSwitched():
+                self.model, self.base_url = event.model, event.base_url
+                self._drop_provider_items()
             case _:
                 pass
 
@@ -80,6 +101,12 @@ class Conversation:
             message.model_copy(update={"usage": None}) if message.usage else message
             for message in self.history[self.start :]
         ]
+
+    def _drop_provider_items(self) -> None:
+        """Take out what only the provider of a reply understands, and only of its own model: text and calls stay."""
+        for place, message in enumerate(self.history):
+            if message.provider_items:
+                self.history[place] = message.model_copy(update={"provider_items": (), "provider": None})
 
     def _close_open_calls(self) -> None:
         """Providers refuse a history in which a call has no result, so a lost one gets a result that says so."""

@@ -22,6 +22,9 @@ from harness_nb.types import JsonObject, ToolCall
 
 FINISH, CELLLESS = "finish", ("wait", "rebuild")
 
+NoteEvent = ev.Nudged | ev.CheckFinished | ev.FinishRejected | ev.Warned | ev.ContextCompacted | ev.ModelSwitched
+"""What is said once, in a cell of its own."""
+
 
 class NotebookFold:
     """The notebook of one session.
@@ -83,7 +86,14 @@ class NotebookFold:
                 self._add_prompt(event)
             case ev.ModelReplied():
                 self._add_reply(event)
-            case ev.Nudged() | ev.CheckFinished() | ev.FinishRejected() | ev.Warned() | ev.ContextCompacted():
+            case (
+                ev.Nudged()
+                | ev.CheckFinished()
+                | ev.FinishRejected()
+                | ev.Warned()
+                | ev.ContextCompacted()
+                | ev.ModelSwitched()
+            ):
                 self._attach(event, self._note(event))
             case ev.PlanUpdated():
                 self._plan = self._plan or self._markdown("plan", "")
@@ -106,9 +116,7 @@ class NotebookFold:
             case _:
                 assert_never(event)
 
-    def _note(
-        self, event: ev.Nudged | ev.CheckFinished | ev.FinishRejected | ev.Warned | ev.ContextCompacted
-    ) -> MarkdownCell | None:
+    def _note(self, event: NoteEvent) -> MarkdownCell | None:
         """The cell of something that is said once."""
         match event:
             case ev.CheckFinished():
@@ -117,6 +125,8 @@ class NotebookFold:
                 return self._markdown("note", texts.warning(event))
             case ev.ContextCompacted():
                 return self._markdown("compacted", texts.compacted(event))
+            case ev.ModelSwitched():
+                return self._markdown("model", texts.switched(event))
             case ev.FinishRejected():
                 self._refusal = event.reason
                 return self._markdown("refused", texts.rejected(event, self._claim()))

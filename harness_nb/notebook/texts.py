@@ -82,6 +82,12 @@ def warning(event: ev.Warned) -> str:
     return f"**Note:** {escape_line(_one_line(event.text))}"
 
 
+def switched(event: ev.ModelSwitched) -> str:
+    """Another model."""
+    where = f", at {inline_code(event.base_url)}" if event.base_url else ""
+    return f"*From here on with {inline_code(_short_model(event.model))}{where}.*"
+
+
 def compacted(event: ev.ContextCompacted) -> str:
     """A compaction, in one line: the notebook has every cell all the same."""
     by = f" by {inline_code(_short_model(event.model))} ({', '.join(_usage(event.usage))})" if event.model else ""

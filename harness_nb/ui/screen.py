@@ -35,6 +35,7 @@ ModelItem = TextDelta | ReasoningDelta | Withdrawn | ev.ModelRequested | ev.Mode
 NoteItem = (
     ev.ContextOffloaded
     | ev.ContextCompacted
+    | ev.ModelSwitched
     | ev.Nudged
     | ev.PlanUpdated
     | ev.CheckFinished
@@ -190,6 +191,12 @@ class Screen:
             case ev.ContextOffloaded():
                 words = f"{item.lines:,} lines ({format_bytes(item.bytes)}) in full:"
                 self._add(Note(html.note_block("▤", words, html.GREY, link=self._link_to(item.path))))
+            case ev.ModelSwitched():
+                self._add(
+                    Note(
+                        html.note_block("⇄", f"The model is {item.model} now, before it was {item.before}.", html.GREY)
+                    )
+                )
             case ev.ContextCompacted():
                 self._usage = add_usage(self._usage, ev.usage_of(item) or Usage())
                 many = "1 earlier message was" if item.dropped == 1 else f"{item.dropped} earlier messages were"

@@ -117,6 +117,8 @@ class TerminalDisplay:
                 self._line(f"▶ {event.call_id} is still running", "blue")
             case ev.LimitReached() | ev.Warned():
                 self._line(f"⚠ {event.text}", "yellow")
+            case ev.ModelSwitched():
+                self._line(f"⇄ the model is {event.model} now, before it was {event.before}", "dim")
             case ev.ContextCompacted():
                 self._line(f"▤ too long for the model: {event.dropped} earlier messages were summarised", "dim")
             case ev.Nudged():
