@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from harness_nb import events as ev
-from harness_nb.files import FileStore, PlannedFile, Restored, RestorePlan, restore
+from harness_nb.files import FileStore, PlannedFile, Restored, RestorePlan, listed, restore, shown
 from harness_nb.files.walk import stamp_at
 from harness_nb.journal import read_journal
 from harness_nb.notebook import FORMAT_VERSION, NotebookFold
@@ -25,9 +25,6 @@ from harness_nb.record import read_record
 from harness_nb.recordings import REPLAY, Recording, recorded_changes
 from harness_nb.store import FOLDER
 from harness_nb.types import JsonObject
-
-NAMED = 10
-"""So many files are named in a sentence."""
 
 
 def base_of(recording: Recording) -> str:
@@ -214,16 +211,11 @@ def _states_at_start(recording: Recording) -> dict[str, str | None]:
 def _told(done: Sequence[Restored], left: Sequence[str], lost: Sequence[str]) -> list[str]:
     """What was done to files, in sentences."""
     back = sorted(change.path for each in done for change in each.changes)
-    failed = [f"{path} ({reason})" for each in done for path, reason in each.failed]
+    failed = [f"{shown(path)} ({reason})" for each in done for path, reason in each.failed]
     told = [
         (back, "For the replay, put back to how they were at the start of the recorded work"),
         (left, "Left alone, for they have been changed since the recording"),
         (lost, "Left as they are, for their content at the start of the recorded work is not kept"),
         (failed, "Not put back"),
     ]
-    return [f"{words}: {_listed(names)}." for names, words in told if names]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    return [f"{words}: {listed(names)}." for names, words in told if names]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import os
 import secrets
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,6 +47,8 @@ class SessionStore:
         self._workspace = workspace
         self._open_outputs: list[OutputFile] = []
         self._lock = FileLock(self.folder / ".lock")
+        self._seq = 0
+        self._new = not os.path.lexists(self.folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
@@ -58,15 +61,12 @@ class SessionStore:
             ) from None
         except OSError as error:
             self._lock.release()
-            way_out = (
-                ""
-                if not (self.folder / JOURNAL).is_dir()
-                else (f" {JOURNAL} is a folder there: move it away, the session notebook is enough to go on.")
-            )
-            raise StoreError(
-                f"The session cannot be stored in {self.folder} ({error.strerror or error}).{way_out}"
-            ) from error
-        self._seq = 0
+            text = f"The session cannot be stored in {self.folder} ({error.strerror or error})."
+            if (self.folder / JOURNAL).is_dir():
+                text += f" {JOURNAL} is a folder there: move it away, the session notebook is enough to go on."
+            elif self._new:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            raise StoreError(text) from error
 
     def continue_after(self, seq: int) -> None:
         """Number the next event after ``seq``."""
@@ -137,9 +137,21 @@ class SessionStore:
         self._open_outputs.clear()
 
     def close(self) -> None:
-        """Close the journal and give the lock back."""
+        """Close the journal and give the lock back. A new session in which nothing was recorded leaves nothing."""
+        if self._new and self._seq == 0 and not self.notebook_path.exists():
+            self.discard()
+            return
         self.close_outputs()
         self._journal.close()
+        self._lock.release()
+
+    def discard(self) -> None:
+        """Close it, and remove all of its files: for a new session that was not to be."""
+        self.close_outputs()
+        self._journal.close()
+        with suppress(OSError):
+            self.notebook_path.unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.release()
 
     def _end_torn_line(self) -> None:

@@ -211,7 +211,7 @@ def test_sessions_are_listed_with_title_and_outcome(tmp_path: Path) -> None:
 
 
 def test_a_session_that_is_not_there_is_said_with_those_that_are(tmp_path: Path) -> None:
-    SessionStore(tmp_path, "s1").close()
+    journal_with(tmp_path)
     assert find_session(tmp_path, "s1").name == "s1"
     with pytest.raises(UsageError, match=r"no session 's2'.*s1"):
         find_session(tmp_path, "s2")
@@ -223,12 +223,25 @@ def test_a_session_that_is_not_there_is_said_with_those_that_are(tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["s1/", "harness_sessions/s1", "harness_sessions/s1.ipynb", "../w/s1", " s1"])
 def test_a_path_in_place_of_an_id_is_refused_with_the_id(tmp_path: Path, name: str) -> None:
-    SessionStore(tmp_path, "s1").close()
+    journal_with(tmp_path)
     with pytest.raises(UsageError, match=r"A session is named by its id alone: write s1 in place of"):
         find_session(tmp_path, name)
     for other in ("", ".", "..", "/", "a\0b", "s1.conflict", "x" * 5000):
         with pytest.raises(UsageError, match="There is no session"):
             find_session(tmp_path, other)
+
+
+def test_a_new_session_in_which_nothing_was_recorded_leaves_nothing(tmp_path: Path) -> None:
+    SessionStore(tmp_path, "s1").close()
+    assert list((tmp_path / "harness_sessions").iterdir()) == []
+    journal_with(tmp_path)
+    SessionStore(tmp_path, "s1").close()
+    (tmp_path / "harness_sessions/s2.ipynb").write_text("a notebook alone")
+    SessionStore(tmp_path, "s2").close()
+    assert (
+        session_ids(tmp_path) == ["s1", "s2"]
+        and len(read_journal(tmp_path / "harness_sessions/s1/journal.jsonl")[0]) == 3
+    )
 
 
 def test_what_is_no_plain_file_is_no_session(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -107,10 +108,11 @@ def fork(directory: Path, session_id: str | None, step: int | None, into: Path |
         if not click.confirm("Change these files?", err=True):
             return ""
     fork_id, restored = carry_out(plan)
-    if restored.changes or restored.failed:
+    if restored.changes or restored.failed or restored.warnings:
         click.echo(restored.describe(), err=True)
-    where = "" if plan.workspace == directory else f" --dir {shown_path(plan.workspace)}"
-    click.echo(f"harness-nb resume {fork_id}{where}  goes on from there", err=True)
+    where = "" if plan.workspace == directory else f" --dir {shlex.quote(shown_path(plan.workspace))}"
+    if not plan.finished:
+        click.echo(f"harness-nb resume {fork_id}{where}  goes on from there", err=True)
     click.echo(f'harness-nb run --session {fork_id}{where} "…"  gives it another task', err=True)
     return fork_id
 

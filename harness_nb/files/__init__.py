@@ -11,8 +11,10 @@ from harness_nb.files.restoring import (
     RestorePlan,
     files_at,
     files_now,
+    listed,
     plan_restore,
     restore,
+    shown,
 )
 from harness_nb.files.store import FileStore
 
@@ -24,6 +26,8 @@ __all__ = [
     "Restored",
     "files_at",
     "files_now",
+    "listed",
     "plan_restore",
     "restore",
+    "shown",
 ]

@@ -1,8 +1,8 @@
 """Contents by their SHA-256: ``<folder>/ab/abcdef…``, raw bytes, written once and never changed.
 
-``FileStore`` keeps what it reads here; the way back takes it out again. A blob is not forced to the disk: it is checked
-against its name when it is read, so one that a power cut tore is as good as none. A blob is executable if a file with
-its content was.
+``FileStore`` keeps what it reads here; the way back takes it out again. A blob is forced to the disk only
+where the file that has its content is about to go. It is checked against its name when it is read, so one that a power
+cut tore is as good as none. A blob is executable if a file with its content was.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ class Blobs:
         return data if hashlib.sha256(data).hexdigest() == digest else None
 
     def put(self, digest: str, data: bytes, *, executable: bool = False, always: bool = False) -> bool:
-        """Keep a content; whether it is kept now. ``always``: even where there is no room left.
+        """Keep a content; whether it is kept now.
+
+        ``always``: even where there is no room left, and on disk before it returns, for the only other copy is about to
+        go.
 
         Raises:
             OSError: if it cannot be written.
@@ -60,15 +63,15 @@ class Blobs:
         place = self._place(digest)
         with suppress(OSError):
             about = place.stat()
-            if about.st_size == len(data):
+            if about.st_size == len(data) and (not always or place.read_bytes() == data):
                 if executable and not about.st_mode & stat.S_IXUSR:
                     place.chmod(0o755)
                 return True
         if not always and len(data) > self._room_left():
             return False
         place.parent.mkdir(parents=True, exist_ok=True)
-        if not self._link_earlier(digest, len(data), place):
-            self._write(place, data)
+        if always or not self._link_earlier(digest, len(data), place):
+            self._write(place, data, sync=always)
             self._room = self._room_left() - len(data)
         if executable:
             place.chmod(0o755)
@@ -143,10 +146,14 @@ class Blobs:
             return False
         return True
 
-    def _write(self, place: Path, data: bytes) -> None:
+    def _write(self, place: Path, data: bytes, sync: bool) -> None:
         temporary = self._temporary(place)
         try:
-            temporary.write_bytes(data)
+            with temporary.open("wb") as file:
+                file.write(data)
+                if sync:
+                    file.flush()
+                    os.fsync(file.fileno())
             temporary.replace(place)
         except OSError:
             with suppress(OSError):

@@ -82,23 +82,28 @@ class RestorePlan:
         if self.changes_files:
             lines = [f"To go back to the files of step {self.step}:"]
         if write:
-            lines.append(f"Written as they were then: {_listed(write)}.")
+            lines.append(f"Written as they were then: {listed(write)}.")
         if delete:
-            lines.append(f"Deleted, for they were not there then: {_listed(delete)}.")
+            lines.append(f"Deleted, for they were not there then: {listed(delete)}.")
         others = [file.path for file in self.files if file.by_others and file.action in ("write", "delete")]
         if others:
-            lines.append(f"Of these, somebody else has changed since: {_listed(others)}. Those changes would go too.")
+            lines.append(f"Of these, somebody else has changed since: {listed(others)}. Those changes would go too.")
         if self.changes_files:
             lines.append("What is overwritten or deleted is kept in the session's file store first.")
-        lost = [f"{file.path} (now {_size(file)})" for file in self.files if file.action == "lost"]
+        return "\n".join([*lines, *self.left_behind()])
+
+    def left_behind(self) -> list[str]:
+        """Sentences on the files that do not come back, and why."""
+        lost = [f"{shown(file.path)} (now {_size(file)})" for file in self.files if file.action == "lost"]
+        lines = []
         if lost:
             lines.append(
-                f"Left as they are, for their content then was not kept (too large, or no room): {_listed(lost)}."
+                f"Left as they are, for their content then was not kept (too large, or no room): {_joined(lost)}."
             )
         for reason in dict.fromkeys(file.reason for file in self.files if file.action == "left"):
             names = [file.path for file in self.files if file.action == "left" and file.reason == reason]
-            lines.append(f"Left as they are, for {reason}: {_listed(names)}.")
-        return "\n".join(lines)
+            lines.append(f"Left as they are, for {reason}: {listed(names)}.")
+        return lines
 
     def _names(self, action: Action) -> list[str]:
         return [file.path for file in self.files if file.action == action]
@@ -106,18 +111,26 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What ``restore`` did: ``changes`` are for the record, ``failed`` are paths with the reason why not."""
+    """What ``restore`` did: ``changes`` are for the record, ``failed`` are paths with the reason why not.
+
+    ``kept`` are the files that somebody else had changed, with the files that hold what they were. ``warnings`` are
+    sentences on what else a person should know.
+    """
 
     changes: tuple[FileChange, ...]
     failed: tuple[tuple[str, str], ...]
+    kept: tuple[tuple[str, Path], ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """The outcome in sentences, one a line."""
         written = [change.path for change in self.changes if change.after is not None]
         deleted = [change.path for change in self.changes if change.after is None]
-        lines = [f"Written: {_listed(written)}."] if written else []
-        lines += [f"Deleted: {_listed(deleted)}."] if deleted else []
-        lines += [f"Not restored: {path}: {reason}." for path, reason in self.failed]
+        lines = [f"Written: {listed(written)}."] if written else []
+        lines += [f"Deleted: {listed(deleted)}."] if deleted else []
+        lines += [f"Not restored: {shown(path)}: {reason}." for path, reason in self.failed]
+        lines += [f"What somebody else had made of {shown(path)} is kept as {place}." for path, place in self.kept]
+        lines += self.warnings
         return "\n".join(lines) or "No file was changed."
 
 
@@ -157,6 +170,7 @@ def restore(plan: RestorePlan, store: FileStore) -> Restored:
     """
     changes: list[FileChange] = []
     failed: list[tuple[str, str]] = []
+    kept: list[tuple[str, Path]] = []
     for file in sorted(plan.files, key=lambda file: file.action != "delete"):
         if file.action not in ("write", "delete"):
             continue
@@ -170,7 +184,9 @@ def restore(plan: RestorePlan, store: FileStore) -> Restored:
         store.note(file.path, file.then)
         size = (store.workspace / file.path).stat().st_size if file.then else 0
         changes.append(FileChange(path=file.path, before=file.now, after=file.then, size=size))
-    return Restored(tuple(sorted(changes, key=lambda change: change.path)), tuple(failed))
+        if file.by_others and file.now and (place := store.blobs.path(file.now)):
+            kept.append((file.path, place))
+    return Restored(tuple(sorted(changes, key=lambda change: change.path)), tuple(failed), tuple(sorted(kept)))
 
 
 def _restore_file(file: PlannedFile, store: FileStore) -> str:
@@ -227,6 +243,10 @@ def _action(then: str | None, now: str | None, store: FileStore) -> tuple[Action
 
 def _out_of_bounds(path: str, workspace: Path) -> str:
     """Why a path is none that may be written: the record may have been edited by anybody. Empty if it may."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return "no file can have their names"
     parts = PurePosixPath(path).parts
     outside = path.startswith("/") or ".." in parts or "\0" in path or not parts
     if os.name == "nt":
@@ -272,6 +292,16 @@ def _size(file: PlannedFile) -> str:
     return format_bytes(file.size) if file.now is not None else "not there"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names of files for a sentence: ten at most, each as one can see it."""
+    return _joined([shown(name) for name in names])
+
+
+def shown(name: str) -> str:
+    """A name as it is, quoted where it has characters that cannot be seen or would move the cursor."""
+    return name if name.isprintable() else repr(name)
+
+
+def _joined(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
