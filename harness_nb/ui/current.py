@@ -74,8 +74,10 @@ class CurrentSession:
             return self.session.workspace
         return self._next_in if self._next else None
 
-    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def options(self, given: Mapping[str, Any], folder: Path | None = None) -> dict[str, Any]:
         """The options of a call: those given, over those that still hold in the session that it continues.
+
+        ``folder`` is the notebook's, where it is not this process's.
 
         Raises:
             UsageError: if it continues a session that is not there.
@@ -83,7 +85,7 @@ class CurrentSession:
         if given.get("new"):
             return dict(given)
         if session_id := given.get("session"):
-            workspace = Settings.load(notebook_folder(), {"dir": given.get("dir")}).directory
+            workspace = Settings.load(folder or notebook_folder(), {"dir": given.get("dir")}).directory
             return {**kept_options(workspace, session_id), **given}
         elsewhere = "dir" in given and given["dir"] != self.kept.get("dir")
         return {**self.kept, **({"session": self._next} if self._next and not elsewhere else {}), **given}
@@ -103,6 +105,11 @@ class CurrentSession:
             )
         options = {**{name: value for name, value in self._options.items() if name not in WHICH}, **given}
         return Task("", Settings.load(notebook_folder(), options), options=options, resume=True)
+
+    def switch_model(self, changes: Mapping[str, Any]) -> None:
+        """Have the tasks to come, and work that is resumed, go to another model; ``changes`` are options."""
+        self.kept = {**self.kept, **changes}
+        self._options = {**self._options, **changes}
 
     async def go_on_in(self, session_id: str, workspace: Path) -> None:
         """End the open session, if there is one, and have the next task continue that one."""

@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def take(current: CurrentSession, folder: Path, **given: Any) -> Session:
-    options = current.options(given)
+    options = current.options(given, folder)
     task = Task("Hi", Settings.load(folder, options, {}), given, options)
     return await current.take(task, DenyApprover())
 

@@ -33,7 +33,7 @@ class Notebook:
         self._environment = {"HARNESS_NB_MODEL": model} if model else {}
 
     async def task(self, prompt: str, cell: str = "", **given: Any) -> list[ev.Event]:
-        options = self.current.options(given)
+        options = self.current.options(given, self.folder)
         task = Task(prompt, Settings.load(self.folder, options, self._environment), given, options, cell)
         recording = await self.current.find(task)
         session = await self.current.take(task, self.approver, recording)
