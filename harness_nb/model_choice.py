@@ -6,11 +6,12 @@ What the settings ask of a model and it cannot keep is refused here, before anyt
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from harness_nb.errors import UsageError
 from harness_nb.models import default_model_spec, resolve_model
 from harness_nb.models.pricing import refuse_unknown_price
-from harness_nb.ports import Foreseeable, Model
+from harness_nb.ports import Foreseeable, Listing, Model, Offer
 from harness_nb.settings import Settings
 
 OPENAI_KINDS = ("openai", "chat")
@@ -90,9 +91,8 @@ def small_model_for(settings: Settings) -> Model | None:
     """
     if settings.small_model is None:
         return None
-    kinds = {spec.partition(":")[0] for spec in (settings.small_model, spec_of(settings))}
-    same_server = len(kinds) == 1 or kinds == set(OPENAI_KINDS)
-    model = _resolve(settings.small_model, settings, settings.base_url if same_server else None)
+    same = same_server(settings.small_model, spec_of(settings))
+    model = _resolve(settings.small_model, settings, settings.base_url if same else None)
     _check_price(model, settings)
     return model
 
@@ -104,6 +104,40 @@ def spec_of(settings: Settings) -> str:
         MissingKeyError: if there is no default one.
     """
     return settings.model or default_model_spec(os.environ)
+
+
+def same_server(spec: str, other: str) -> bool:
+    """Whether two models may be served at the same base URL: by their kinds."""
+    kinds = {each.partition(":")[0] for each in (spec, other)}
+    return len(kinds) == 1 or kinds == set(OPENAI_KINDS)
+
+
+async def offered_by(settings: Settings) -> tuple[str, Sequence[Offer]] | None:
+    """The server of the model that the settings name, and the models that it has; ``None`` where there is no server.
+
+    Raises:
+        UsageError: as ``model_for``.
+        ModelError: if the server does not say.
+    """
+    model = model_for(settings)
+    try:
+        return (model.host, await model.offered()) if isinstance(model, Listing) else None
+    finally:
+        await model.aclose()
+
+
+async def place_of(settings: Settings) -> str:
+    """Where the models that the settings name work: a server, or nothing; they are made, and closed again.
+
+    Raises:
+        UsageError: as ``model_for``, and if a model cannot do what the settings ask for.
+    """
+    models = Models(settings)
+    try:
+        model = models.ready()
+        return model.host if isinstance(model, Listing) else ""
+    finally:
+        await models.aclose()
 
 
 def check_model(model: Model, settings: Settings) -> None:

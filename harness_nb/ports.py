@@ -100,7 +100,12 @@ class Offer:
 
 @runtime_checkable
 class Listing(Protocol):
-    """A model whose server can say which models it has."""
+    """A model whose server can say which models it has. ``host`` is how the server is named to people."""
+
+    @property
+    def host(self) -> str:
+        """The server."""
+        ...
 
     async def offered(self) -> Sequence[Offer]:
         """The models of the server, in its order.

@@ -147,6 +147,11 @@ class RemoteModel:
         usage = estimate_request(messages, tools, settings)
         return usage.model_copy(update={"cost_usd": self.tariff.cost(usage)})
 
+    @property
+    def host(self) -> str:
+        """The server as it is named in messages."""
+        return self._endpoint.host
+
     async def offered(self) -> Sequence[Offer]:
         """The models that the server has. Raises ``ModelError`` if it does not say."""
         return read_offers(await self._endpoint.read(self._api.models_path))

@@ -18,6 +18,9 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
+TICK = 0.1
+"""Seconds between two looks at work that is waited for."""
+
 CLOSE_TIMEOUT = 10.0
 """Seconds that work gets to end in good order when the process exits."""
 
@@ -139,6 +142,27 @@ def engine() -> Engine:
         found = _engines[os.getpid()] = Engine()
         atexit.register(_close, os.getpid())
     return found
+
+
+def in_engine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in the engine and wait for it; an interrupt cancels it.
+
+    Raises:
+        KeyboardInterrupt: if it was interrupted or cancelled.
+        Exception: whatever the coroutine raised.
+    """
+    handle = engine().submit(coroutine)
+    try:
+        while not handle.wait(TICK):
+            pass
+    except KeyboardInterrupt:
+        handle.cancel()
+        handle.wait(CLOSE_TIMEOUT)
+        raise
+    try:
+        return handle.result()
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 def _close(pid: int) -> None:

@@ -20,7 +20,7 @@ from rich.console import Console
 from harness_nb.errors import HarnessError, UsageError
 from harness_nb.options import parse_options
 from harness_nb.settings import Settings
-from harness_nb.ui import recorded, verbs
+from harness_nb.ui import models_verb, recorded, verbs
 from harness_nb.ui.approve import CellApprover, can_answer
 from harness_nb.ui.current import CurrentSession, Task, notebook_folder
 from harness_nb.ui.desk import CellDesk, TerminalDesk, show
@@ -63,7 +63,7 @@ class AgentMagics(Magics):
         super().__init__(shell)
         self.current = CurrentSession()
         self.run: Run | None = None
-        self.more_verbs = recorded.lines_of_help()
+        self.more_verbs = [(f"{models_verb.VERB} {models_verb.FORM}", models_verb.WORDS), *recorded.lines_of_help()]
         engine().before_close(self.current.aclose)
         engine().submit(self.current.prepare(notebook_folder()))
 
@@ -86,10 +86,12 @@ class AgentMagics(Magics):
         try:
             if verb in recorded.FORMS:
                 self._do_recorded(verb, recorded.read_words(verb, words))
+            elif verb == models_verb.VERB:
+                show(models_verb.model(self, **models_verb.read_words(words)))
             elif (verb or "help") in verbs.VERBS and not words.strip():
                 show(getattr(verbs, verb or "help")(self))
             else:
-                raise UsageError(verbs.unknown(line, list(recorded.FORMS)))
+                raise UsageError(verbs.unknown(line, [models_verb.VERB, *recorded.FORMS]))
         except HarnessError as error:
             raise short(error, f"\x1b[31m{type(error).__name__}\x1b[0m: {error}") from None
 

@@ -57,7 +57,7 @@ def status(desk: Desk) -> Bundle:
     rows: list[tuple[str, str | Link]] = [
         ("session", session.id),
         ("state", state.replace("_", " ")),
-        ("model", session.model_name),
+        ("model", _model(session.model_name, desk.current.kept.get("model"))),
         ("workspace", str(session.workspace)),
         ("so far", ", ".join([count_turns(session.turns), *_usage(session.usage, session.turns)])),
         ("notebook", link_to(session.notebook_path)),
@@ -125,6 +125,11 @@ def link_to(path: Path, label: str = "") -> Link:
     """A link from this notebook to a file; the label is its path, if none is given."""
     relative = Path(os.path.relpath(path, notebook_folder())).as_posix()
     return Link(relative, label or relative)
+
+
+def _model(now: str, ahead: object) -> str:
+    """The model that works, and the one that the next task will have, if it was switched."""
+    return now if ahead in (None, now) or not now else f"{now}; from the next task on {ahead}"
 
 
 def _usage(usage: Usage, turns: int) -> list[str]:
