@@ -3,72 +3,71 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
+from harness_nb.cli.findings import Finding
+from harness_nb.cli.probes import probe_models
 from harness_nb.errors import HarnessError
 from harness_nb.kernel import ToolKernel
-from harness_nb.models import default_model_spec, resolve_model
-from harness_nb.ports import ExecuteReply, ModelSettings
+from harness_nb.ports import ExecuteReply
 from harness_nb.settings import Settings
 from harness_nb.tools import SETUP_SOURCE
-from harness_nb.types import Message, Status, ToolSpec, text_message
+from harness_nb.types import Status
+from harness_nb.ui.here_words import installed_extension
+from harness_nb.verify.sandbox import find_sandbox
 
-PROBE_TIMEOUT = 60.0
-"""Seconds that the model may take to answer the probe."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the diagnosis; ``way_out`` is said when it failed."""
-
-    name: str
-    passed: bool
-    detail: str
-    way_out: str = ""
+Probe = Callable[[Settings], AsyncGenerator[Finding]]
 
 
 def diagnose(settings: Settings) -> int:
-    """Print the findings; 0 if all passed, else 1."""
+    """Print the findings; 0 if all that is needed passed, else 1."""
     return asyncio.run(_diagnose(settings))
 
 
 async def _diagnose(settings: Settings) -> int:
     console = Console(highlight=False)
-    passed = True
-    for probe in (_python, _bash, _kernel, _model):
-        for finding in await probe(settings):
-            passed = passed and finding.passed
-            mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]"
-            way_out = f"\n     way out: {escape(finding.way_out)}" if not finding.passed and finding.way_out else ""
-            console.print(f"{mark} {finding.name}: {escape(finding.detail)}{way_out}")
+    failed, lacking = 0, 0
+    probes: tuple[Probe, ...] = (_python, _bash, _kernel, _sandbox, _page, probe_models)
+    for probe in probes:
+        async with aclosing(probe(settings)) as findings:
+            async for finding in findings:
+                failed += finding.needed and not finding.passed
+                lacking += not finding.needed and not finding.passed
+                console.print(_line(finding), soft_wrap=True)
     console.print("note sandbox: this version runs tool code without one; it has the rights of your own user")
-    return 0 if passed else 1
+    if lacking and not failed:
+        console.print("note: what is needed works; the lines that say fail can be done without")
+    return 1 if failed else 0
 
 
-async def _python(settings: Settings) -> list[Finding]:
+def _line(finding: Finding) -> str:
+    mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]" if finding.needed else "[yellow]fail[/]"
+    way_out = f"\n     way out: {escape(finding.way_out)}" if not finding.passed and finding.way_out else ""
+    return f"{mark} {finding.name}: {escape(finding.detail)}{way_out}"
+
+
+async def _python(settings: Settings) -> AsyncGenerator[Finding]:
     supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
     libraries = ", ".join(f"{name} {version(name)}" for name in ("ipykernel", "jupyter_client", "openai"))
-    return [Finding("Python", supported, f"{platform.python_version()}, {libraries}", "use Python 3.11 to 3.13")]
+    yield Finding("Python", supported, f"{platform.python_version()}, {libraries}", "use Python 3.11 to 3.13")
 
 
-async def _bash(settings: Settings) -> list[Finding]:
+async def _bash(settings: Settings) -> AsyncGenerator[Finding]:
     path = shutil.which("bash")
-    return [Finding("bash", path is not None, path or "not found", "install bash; the bash tool and checks need it")]
+    yield Finding("bash", path is not None, path or "not found", "install bash; the bash tool and checks need it")
 
 
-async def _kernel(settings: Settings) -> list[Finding]:
+async def _kernel(settings: Settings) -> AsyncGenerator[Finding]:
     """Start the tool kernel and let it say something."""
     with tempfile.TemporaryDirectory() as folder:
         kernel = ToolKernel(name=settings.kernel, directory=Path(folder), setup=SETUP_SOURCE)
@@ -76,47 +75,23 @@ async def _kernel(settings: Settings) -> list[Finding]:
             await kernel.start()
             replies = [item async for item in kernel.execute("1 + 1", 30) if isinstance(item, ExecuteReply)]
         except HarnessError as error:
-            return [Finding("tool kernel", False, str(error), "install it, or name another one with --kernel")]
+            yield Finding("tool kernel", False, str(error), "install it, or name another one with --kernel")
+            return
         finally:
             await kernel.aclose()
     works = replies[-1].status is Status.OK
-    return [Finding("tool kernel", works, f"{settings.kernel} starts and runs a cell", replies[-1].detail)]
+    yield Finding("tool kernel", works, f"{settings.kernel} starts and runs a cell", replies[-1].detail)
 
 
-async def _model(settings: Settings) -> list[Finding]:
-    """Resolve the model and let it answer in one word and with one call. The key itself is never shown."""
-    try:
-        spec = settings.model or default_model_spec(os.environ)
-        model = resolve_model(spec, directory=settings.directory, base_url=settings.base_url, environment=os.environ)
-    except HarnessError as error:
-        return [Finding("model", False, "none to use", str(error))]
-    try:
-        answers = await asyncio.wait_for(_probe(model.stream), PROBE_TIMEOUT)
-    except (HarnessError, TimeoutError) as error:
-        detail = str(error) or f"no answer in {PROBE_TIMEOUT:g} s"
-        return [Finding(f"model {model.name}", False, detail, "check the key, the base URL and the model's name")]
-    finally:
-        await model.aclose()
-    usage = answers.usage
-    price = "unknown" if usage is None or usage.cost_usd is None else f"${usage.cost_usd:.6f} for this probe"
-    called = any(call.name == "report" and call.malformed is None for call in answers.tool_calls)
-    return [
-        Finding(f"model {model.name}", True, "answers"),
-        Finding("tool calls", called, "works" if called else "the model did not call the tool it was asked to call",
-                "use a model, or a server option, that supports tool calls"),
-        Finding("price", True, price),
-    ]  # fmt: skip
+async def _sandbox(settings: Settings) -> AsyncGenerator[Finding]:
+    """Whether ``verify`` can run notebooks in a sandbox."""
+    sandbox = await asyncio.to_thread(find_sandbox)
+    way_out = "install bubblewrap (Linux); without it notebooks run in a copy, with the rights of your own user"
+    yield Finding("verify", sandbox.works, f"notebooks run {sandbox.words}", way_out, needed=False)
 
 
-async def _probe(stream: Callable[..., Any]) -> Message:
-    report = ToolSpec(
-        name="report",
-        description="Report a number.",
-        parameters={"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
-    )
-    messages = [text_message("system", "You test a connection."), text_message("user", "Call report with number 7.")]
-    reply = Message(role="assistant")
-    async for item in stream(messages, [report], ModelSettings(max_output_tokens=500)):
-        if isinstance(item, Message):
-            reply = item
-    return reply
+async def _page(settings: Settings) -> AsyncGenerator[Finding]:
+    """Whether notebook pages can take cells, which ``export --here`` needs."""
+    installed, sentence = installed_extension()
+    detail, _, way_out = sentence.partition("; ")
+    yield Finding("export --here", installed, sentence if installed else detail, way_out, needed=False)

@@ -37,7 +37,7 @@ WITHOUT_KEY = (
     "`--model scripted:FILE.json` plays a script of yours."
 )
 
-__all__ = ["DEFAULT_MODEL", "SPEC_FORMS", "default_model_spec", "resolve_model"]
+__all__ = ["DEFAULT_MODEL", "SPEC_FORMS", "default_model_spec", "key_of", "resolve_model"]
 
 
 def default_model_spec(environment: Mapping[str, str]) -> str:
@@ -124,6 +124,15 @@ def _resolve_remote(
     from harness_nb.models.chat import chat_model
 
     return chat_model(name, base_url=url or OPENAI_URL, api_key=key, key_name=key_name, rates=rates)
+
+
+def key_of(spec: str, base_url: str | None, environment: Mapping[str, str]) -> tuple[str, bool]:
+    """The variable that holds the key for a model behind HTTP, and whether it is set. The key itself stays there."""
+    provider, _ = REMOTE[spec.partition(":")[0]]
+    if provider == "OPENAI":
+        key, name = find_key((base_url or environment.get("OPENAI_BASE_URL", "")).strip(), environment)
+        return name, bool(key)
+    return f"{provider}_API_KEY", bool(environment.get(f"{provider}_API_KEY", "").strip())
 
 
 def _load_anthropic(spec: str) -> Callable[..., Model]:
