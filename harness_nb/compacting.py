@@ -15,7 +15,6 @@ from harness_nb import events as ev
 from harness_nb.budget import Budget
 from harness_nb.context import Conversation, build, words
 from harness_nb.context.compaction import (
-    ASK,
     CHARS_PER_TOKEN,
     LEVELS,
     SYSTEM,
@@ -177,7 +176,7 @@ class Room:
             window = (model.context_window if isinstance(model, Foreseeable) else None) or UNKNOWN_WINDOW
         limit = round(min(READ_SHARE * window, MOST_READ) * CHARS_PER_TOKEN)
         for attempt in range(LEVELS):
-            messages = [text_message("system", SYSTEM), text_message("user", ASK + plan.transcript(limit >> attempt))]
+            messages = [text_message("system", SYSTEM), text_message("user", plan.request(limit >> attempt))]
             if isinstance(model, Foreseeable) and not self._budget.allows(model.estimate(messages, (), settings)):
                 return None
             started = self._work.clock()

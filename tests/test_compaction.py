@@ -112,7 +112,7 @@ def test_finished_calls_are_listed_with_how_they_ended() -> None:
     conversation = Conversation(events)
     compacted(conversation, LEVELS)
     head = conversation.messages[0].text
-    assert "- c1 python (ok): import os … (2 lines)\n- c2 bash (ok): make\n- c3 write_file (denied): a.txt" in head
+    assert "- c1 python (ok): os.listdir() … (2 lines)\n- c2 bash (ok): make\n- c3 write_file (denied): a.txt" in head
     assert "df (DataFrame, 3 x 2)" in head and "c7 (python)" in head and "SUMMED UP" in head
     assert list_calls(conversation.history, 1) == ["- 2 earlier calls", "- c3 write_file (denied): a.txt"]
 
@@ -123,7 +123,11 @@ def test_a_second_compaction_takes_the_first_one_in_and_forgets_no_call() -> Non
     for event in [event for number in range(9) for event in bash(f"d{number}", f"more {number}", "y" * 3000)]:
         conversation.apply(event)
     plan = plan_compaction(conversation, 1, 8000)
-    assert plan is not None and "FIRST" in plan.transcript(100_000)
+    assert plan is not None
+    asked = plan.request(100_000)
+    assert "[the hand-over of what came before]\nFIRST\n\n[" in asked and "Calls made so far" not in asked
+    assert "The agent keeps the messages behind it" in asked
+    assert "# Where the work stood before the messages below\n\nFIRST" in conversation.messages[0].text
     compacted(conversation, summary="SECOND")
     head, *rest = conversation.messages
     assert "SECOND" in head.text and "- c0 bash" in head.text and "- d0 bash" in head.text

@@ -288,8 +288,6 @@ async def test_the_notebook_says_it_in_one_line_and_keeps_everything(tmp_path: P
     cells = json.loads(session.notebook_path.read_text())["cells"]
     (line,) = ["".join(cell["source"]) for cell in cells if cell["id"].endswith("-compacted")]
     assert "\n" not in line
-    assert line.startswith(
-        "*For the model, the first 3 messages of the conversation were summarised by `scripted:script."
-    )
+    assert line.startswith("*For the model, the first 3 messages were summarised by `scripted:script.")
     assert "40 tokens in and 4 out" in line
     assert any("ls" in "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")

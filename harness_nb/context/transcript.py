@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from harness_nb.types import ImagePart, Message, Status, TextPart, ToolCall
 
-STEPS = (8000, 3000, 1200, 500, 200, 80)
+STEPS = (4000, 2000, 1000, 500, 200, 80)
 """Characters of a piece that are tried, until the whole fits."""
 
 NEWEST = 4
@@ -19,20 +19,22 @@ NEWEST = 4
 TITLE_CHARS = 110
 """Characters of a call in a list of calls."""
 
+_PREPARATION = ("import ", "from ", "%", "cd ", "set -")
+"""How lines begin that do not say what a call is about."""
 
-def write_transcript(messages: Sequence[Message], prompts: Iterable[int], limit: int) -> str:
+
+def write_transcript(messages: Sequence[Message], prompts: Iterable[int], limit: int, before: str = "") -> str:
     """``messages`` as text of at most about ``limit`` characters; ``prompts`` are the places of a person's words.
 
-    The oldest pieces are left out, with a line that says so, where shortening is not enough.
+    ``before`` is an earlier hand-over, which comes first. The oldest pieces are left out, with a line that says so,
+    where shortening is not enough.
     """
     places = frozenset(prompts)
     pieces: list[str] = []
     for chars in STEPS:
-        pieces = [
-            piece
-            for place, message in enumerate(messages)
-            for piece in _pieces(message, place in places, chars * (3 if place >= len(messages) - NEWEST else 1))
-        ]
+        pieces = [f"[the hand-over of what came before]\n{shorten(before, max(chars, 2000))}"] if before else []
+        for place, message in enumerate(messages):
+            pieces += _pieces(message, place in places, chars * (3 if place >= len(messages) - NEWEST else 1))
         if sum(map(len, pieces)) + 2 * len(pieces) <= limit:
             return "\n\n".join(pieces)
     kept: list[str] = []
@@ -63,10 +65,10 @@ def title_of_call(call: ToolCall) -> str:
     if call.malformed is not None:
         return "its arguments were not readable"
     source = str(call.arguments.get("code") or call.arguments.get("command") or "")
-    if source:
-        lines = [line for line in source.splitlines() if line.strip()]
+    if lines := [" ".join(line.split()) for line in source.splitlines() if line.strip()]:
+        telling = next((line for line in lines if not line.startswith(_PREPARATION)), lines[0])
         more = f" … ({len(lines)} lines)" if len(lines) > 1 else ""
-        return shorten(" ".join(lines[0].split()), TITLE_CHARS) + more if lines else ""
+        return shorten(telling, TITLE_CHARS) + more
     named = [str(call.arguments[name]) for name in ("path", "pattern", "call", "query") if call.arguments.get(name)]
     return shorten(" ".join(" ".join(named).split()), TITLE_CHARS)
 

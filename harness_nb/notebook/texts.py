@@ -91,9 +91,9 @@ def switched(event: ev.ModelSwitched) -> str:
 def compacted(event: ev.ContextCompacted) -> str:
     """A compaction, in one line: the notebook has every cell all the same."""
     by = f" by {inline_code(_short_model(event.model))} ({', '.join(_usage(event.usage))})" if event.model else ""
-    why = f" ({escape_line(_one_line(event.reason))})" if event.reason else ""
-    first = "first message" if event.dropped == 1 else f"first {event.dropped:,} messages"
-    return f"*For the model, the {first} of the conversation were summarised{by}{why}; this notebook keeps everything.*"
+    why = f": {escape_line(_one_line(event.reason))}" if event.reason else ""
+    first = "first message was" if event.dropped == 1 else f"first {event.dropped:,} messages were"
+    return f"*For the model, the {first} summarised{by}{why}. This notebook keeps everything.*"
 
 
 def plan(event: ev.PlanUpdated) -> str:
