@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from harness_nb.types import ImagePart, Message, Status, TextPart, ToolCall
 
-STEPS = (4000, 2000, 1000, 500, 200, 80)
+STEPS = (2500, 1200, 600, 300, 150, 80)
 """Characters of a piece that are tried, until the whole fits."""
 
 NEWEST = 4
@@ -54,7 +54,7 @@ def list_calls(messages: Sequence[Message], most: int) -> list[str]:
     statuses = {message.call_id: message.status for message in messages if message.role == "tool"}
     calls = [call for message in messages for call in message.tool_calls]
     lines = [
-        f"- {call.call_id} {call.name} ({status_words(statuses.get(call.call_id))}): {title_of_call(call)}"
+        f"- {call.call_id} {call.name} ({status_words(statuses.get(call.call_id))}): {title_of_call(call)}".rstrip(": ")
         for call in calls[-most:]
     ]
     return [f"- {len(calls) - most} earlier calls", *lines] if len(calls) > most else lines
@@ -82,7 +82,7 @@ def shorten(text: str, chars: int) -> str:
     """Head and tail of ``text``, with a note in the middle on how much is left out, if it is longer than ``chars``."""
     if len(text) <= chars:
         return text
-    head = max(chars * 2 // 3, 1)
+    head = max(chars // 2, 1)
     tail = max(chars - head, 1)
     return f"{text[:head]} […{len(text) - head - tail:,} characters left out…] {text[-tail:]}"
 
