@@ -28,7 +28,7 @@ REMOTE = {
 SPEC_FORMS = """\
   openai:NAME            OpenAI's Responses API (needs OPENAI_API_KEY, or a base URL)
   chat:NAME              Chat Completions at OPENAI_BASE_URL or --base-url: Ollama, vLLM, llama.cpp, LM Studio, …
-  anthropic:NAME         Anthropic's Messages API (needs ANTHROPIC_API_KEY and pip install 'harness-nb[anthropic]')
+  anthropic:NAME         Anthropic's Messages API (needs ANTHROPIC_API_KEY and pip install "harness-nb[anthropic]")
   scripted:FILE.json     replies from a file, no network
   replay:SESSION         the recorded replies of a session (its id, journal, notebook or folder), no network"""
 
@@ -147,6 +147,6 @@ def _load_anthropic(spec: str) -> Callable[..., Model]:
         if error.name != "anthropic":
             raise
         raise UsageError(
-            f"{spec} needs the library `anthropic`, which is not installed: pip install 'harness-nb[anthropic]'"
+            f'{spec} needs the library `anthropic`, which is not installed: pip install "harness-nb[anthropic]"'
         ) from error
     return anthropic_model

@@ -53,7 +53,7 @@ def test_anthropic_needs_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name in ("anthropic_model", "anthropic_client"):
         monkeypatch.delitem(sys.modules, f"harness_nb.models.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "anthropic", None)
-    with pytest.raises(UsageError, match=r"pip install 'harness-nb\[anthropic\]'"):
+    with pytest.raises(UsageError, match=r'pip install "harness-nb\[anthropic\]"'):
         resolve_model("anthropic:claude", directory=tmp_path, environment={"ANTHROPIC_API_KEY": "k"})
 
 
