@@ -31,6 +31,11 @@ class Budget:
         """Seconds since the start."""
         return now - self._started
 
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a limit that an estimate matters for."""
+        return self.limits.max_tokens is not None or self.limits.max_cost is not None
+
     def expect(self, usage: Usage | None) -> None:
         """What the next request will take, by an estimate."""
         self._expected = usage or Usage()

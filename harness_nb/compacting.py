@@ -61,12 +61,12 @@ class Room:
         self._work = work
         self._conversation = conversation
         self._budget = budget
-        self._level = 0
+        self._level = self._times = 0
         self._ahead = True
 
     def begin_turn(self) -> None:
         """Another turn, with all tries again."""
-        self._level = 0
+        self._level = self._times = 0
         self._budget.expect(None)
 
     def expected(self) -> Usage | None:
@@ -96,17 +96,16 @@ class Room:
             ContextOverflowError: if that cannot be done any further.
         """
         self._learn(str(error))
-        done, times = False, self._level
+        done = False
         async for event in self._shorten("the model said that the conversation is too long"):
             done |= isinstance(event, ev.ContextCompacted)
             yield event
         if not done:
-            text = f"{error} {words.compacted(times)}"
+            text = f"{error} {words.compacted(self._times)}"
             raise ContextOverflowError(text, code=error.code, status=error.status) from error
 
     def _too_long(self) -> bool:
-        expected = self.expected()
-        if self.window is None or expected is None:
+        if self.window is None or (expected := self.expected()) is None:
             return False
         reply = max(expected.output_tokens or 0, self._work.settings.max_output_tokens or 0)
         return (expected.input_tokens or 0) + reply > self.window
@@ -140,6 +139,7 @@ class Room:
                 summary = item
             else:
                 yield item
+        self._times += 1
         yield ev.ContextCompacted(
             summary=plan.text(summary.text, self._kept()),
             dropped=plan.dropped,

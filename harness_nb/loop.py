@@ -71,7 +71,7 @@ async def _turns(work: Work, conversation: Conversation, budget: Budget) -> Asyn
             yield event
         async for event in room.make():
             yield event
-        budget.expect(room.expected())
+        budget.expect(room.expected() if budget.bounded else None)
         if limit := budget.reached(work.clock()):
             break
         if warning := budget.warning():

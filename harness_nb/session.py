@@ -223,8 +223,9 @@ class Session:
         done = bool(closing) and isinstance(closing[-1], ev.SessionEnded)
         spent = past.spent_on_last_prompt(events) if past.work_is_open(events) else past.Spent()
         model, self._ground, self._playing = self._models.ready(), None, None
-        if isinstance(model, Played) and events is self._past:
-            model.skip(past.replies_since_opened(self._past, model.name))
+        for played in (model, self._models.small):
+            if isinstance(played, Played) and events is self._past:
+                played.skip(past.replies_since_opened(self._past, played.name))
         opening = _each(closing) if done else self._opening(words.GOING_ON, None)
         async with aclosing(self._work_on(opening, spent, only_opening=done)) as items:
             async for item in items:

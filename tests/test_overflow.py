@@ -281,6 +281,32 @@ async def test_resume_sees_the_compacted_history_and_the_record_counts_the_summa
         assert again._conversation.messages[: len(before)] == before
 
 
+async def test_a_script_of_the_small_model_goes_on_too(tmp_path: Path) -> None:
+    small = tmp_path / "small.json"
+    small.write_text(json.dumps([{"text": "First."}, {"text": "Second."}]))
+    model = script(tmp_path, call("bash", command="ls"), OVERFLOW, call("bash", command="pwd"), OVERFLOW, DONE)
+    given = {"model": model, "small_model": f"scripted:{small}"}
+    async with opened(tmp_path, **given, max_turns=2) as session:
+        events = await send(session, "go")
+    assert "First." in only(events, ev.ContextCompacted)[0].summary
+    async with opened(tmp_path, **given, session=session.id) as again:
+        events = [item async for item in again.resume() if isinstance(item, ev.EventBase)]
+    assert "Second." in only(events, ev.ContextCompacted)[0].summary
+    assert events[-1].reason == "finished"
+
+
+async def test_after_three_tries_the_state_is_saved_and_another_model_goes_on(tmp_path: Path) -> None:
+    model = script(tmp_path, call("bash", command="ls"), *[OVERFLOW, HANDOVER] * 3, OVERFLOW)
+    async with opened(tmp_path, model=model) as session:
+        events = await send(session, "go")
+    assert (events[-1].reason, types(events).count("context_compacted")) == ("model_error", 2)
+    assert "was shortened 2 times" in events[-1].text and "still too long" in events[-1].text
+    (tmp_path / "larger.json").write_text(json.dumps([DONE]))
+    async with opened(tmp_path, model=f"scripted:{tmp_path / 'larger.json'}", session=session.id) as again:
+        events = [item async for item in again.resume() if isinstance(item, ev.EventBase)]
+    assert "model_switched" in types(events) and events[-1].reason == "finished"
+
+
 async def test_the_notebook_says_it_in_one_line_and_keeps_everything(tmp_path: Path) -> None:
     model = script(tmp_path, call("bash", command="ls"), OVERFLOW, HANDOVER, DONE)
     async with opened(tmp_path, model=model) as session:
