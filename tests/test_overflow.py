@@ -21,7 +21,7 @@ from harness_nb.loop import run
 from harness_nb.models.estimate import estimate_request
 from harness_nb.outputs import Firewall
 from harness_nb.ports import Delta, ModelSettings
-from harness_nb.record import read_record
+from harness_nb.record import list_sessions, read_record
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
 from harness_nb.types import Limits, Message, ToolSpec, Usage
 from harness_nb.work import Work
@@ -226,7 +226,10 @@ async def test_no_summary_is_bought_that_the_limit_has_no_room_for() -> None:
 
 
 OVERFLOW = {"error": {"kind": "overflow"}}
-HANDOVER = {"text": "## Done\nThe file was read: 3 lines.", "usage": {"input_tokens": 40, "output_tokens": 4}}
+HANDOVER = {
+    "text": "## Done\nThe file was read: 3 lines.",
+    "usage": {"input_tokens": 40, "output_tokens": 4, "cost_usd": 0.25},
+}
 
 
 async def test_rules_and_instructions_hold_across_a_compaction(tmp_path: Path) -> None:
@@ -270,6 +273,8 @@ async def test_resume_sees_the_compacted_history_and_the_record_counts_the_summa
         before = session._conversation.messages
     assert events[-1].reason == "limit"
     assert (session.usage.input_tokens, session.turns) == (40, 3)
+    (listed,) = list_sessions(tmp_path)
+    assert (listed.turns, listed.cost_usd) == (3, 0.25)
     assert events[-1].usage.output_tokens == 4
     folded = Conversation(read_record(tmp_path, session.id)[0])
     assert folded.messages == before
@@ -305,6 +310,16 @@ async def test_after_three_tries_the_state_is_saved_and_another_model_goes_on(tm
     async with opened(tmp_path, model=f"scripted:{tmp_path / 'larger.json'}", session=session.id) as again:
         events = [item async for item in again.resume() if isinstance(item, ev.EventBase)]
     assert "model_switched" in types(events) and events[-1].reason == "finished"
+
+
+async def test_the_window_of_the_settings_is_kept(tmp_path: Path) -> None:
+    long = call("bash", command="seq 1 1500")
+    model = script(tmp_path, long, long, long, {"text": "## Done\nCounted."}, DONE)
+    async with opened(tmp_path, model=model, context_window=9000) as session:
+        events = await send(session, "go")
+    (compacted,) = only(events, ev.ContextCompacted)
+    assert "Counted." in compacted.summary and compacted.reason.startswith("the next request would not fit")
+    assert events[-1].reason == "finished"
 
 
 async def test_the_notebook_says_it_in_one_line_and_keeps_everything(tmp_path: Path) -> None:

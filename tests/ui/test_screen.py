@@ -45,6 +45,15 @@ def markdown(cell: Cell) -> list[str]:
     return [str(bundle.data["text/markdown"]) for bundle in cell.shown if "text/markdown" in bundle.data]
 
 
+def test_a_summary_of_old_messages_is_one_line_and_counts() -> None:
+    usage = Usage(input_tokens=500, output_tokens=5, cost_usd=0.25)
+    compacted = ev.ContextCompacted(summary="All of it.", dropped=7, model="m", usage=usage)
+    cell = shown([*RUN[:10], compacted, ev.ModelRequested(turn=2, model="m", messages=2)])
+    lines = cell.text.splitlines()
+    assert "▤ The conversation was too long for the model: 7 earlier messages were summarised." in lines
+    assert "1,500 tokens in, 25 out · $0.7500" in lines[-1]
+
+
 def test_a_run_reads_from_top_to_bottom() -> None:
     cell = shown(RUN)
     assert [bundle.data["text/plain"] for bundle in cell.shown] == [
