@@ -45,24 +45,34 @@ def joined(journal: Sequence[Event], notebook: Sequence[Event]) -> list[Event]:
 
 
 def _missing(journal: Sequence[Event], notebook: Sequence[Event]) -> tuple[list[Missing], int, bool]:
-    """What the journal lacks, how many events both have, and whether both number them alike."""
-    places: dict[Key, deque[int]] = {}
+    """What the journal lacks, how many events both have, and whether both number them alike.
+
+    Of events of one kind and moment, those with the same number are the same.
+    """
+    exact = {(event.seq, _key(event)) for event in notebook}
+    numbered: dict[tuple[int, Key], int] = {}
+    others: dict[Key, deque[int]] = {}
     for at, event in enumerate(journal):
-        places.setdefault(_key(event), deque()).append(at)
+        if (event.seq, _key(event)) in exact:
+            numbered[event.seq, _key(event)] = at
+        else:
+            others.setdefault(_key(event), deque()).append(at)
     missing: list[Missing] = []
-    common, alike, last = 0, True, -1
+    alike, last = True, -1
     for event in notebook:
         if isinstance(event, CellOutput):
             continue
-        if found := places.get(_key(event)):
-            last = found.popleft()
-            common += 1
-            alike = alike and journal[last].seq == event.seq
-            # its outputs belong to it: a notebook has no numbers for them
-            while last + 1 < len(journal) and isinstance(journal[last + 1], CellOutput):
-                last += 1
-        else:
+        found = numbered.get((event.seq, _key(event)))
+        if found is None and (renumbered := others.get(_key(event))):
+            found, alike = renumbered.popleft(), False
+        if found is None:
             missing.append((last, event))
+            continue
+        last = found
+        # its outputs belong to it: a notebook has no numbers for them
+        while last + 1 < len(journal) and isinstance(journal[last + 1], CellOutput):
+            last += 1
+    common = sum(not isinstance(event, CellOutput) for event in notebook) - len(missing)
     return missing, common, alike
 
 

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from harness_nb import events as ev
 from harness_nb.budget import add_usage
 from harness_nb.errors import StoreError, UsageError
@@ -20,7 +22,7 @@ from harness_nb.journal import JOURNAL, read_journal
 from harness_nb.notebook import FORMAT_VERSION, NotebookFold, readable_events
 from harness_nb.notebook_file import NotebookFile
 from harness_nb.past import options_of, renumbered
-from harness_nb.settings import PER_TASK
+from harness_nb.settings import PER_TASK, Settings
 from harness_nb.store import (
     FOLDER,
     SessionStore,
@@ -162,7 +164,19 @@ def kept_options(workspace: Path, session_id: str) -> dict[str, Any]:
         UsageError: as ``read_record``.
     """
     events, _ = read_record(workspace, session_id)
-    return {name: value for name, value in options_of(events).items() if name not in PER_TASK}
+    return {name: value for name, value in usable_options(events)[0].items() if name not in PER_TASK}
+
+
+def usable_options(events: Sequence[ev.Event]) -> tuple[dict[str, Any], list[str]]:
+    """The options that were last in force, and the names of those that this version cannot use: it may be older."""
+    usable, others = {}, []
+    for name, value in options_of(events).items():
+        try:
+            Settings.model_validate({"directory": ".", name: value})
+            usable[name] = value
+        except ValidationError:
+            others.append(name)
+    return usable, others
 
 
 def _refuse_newer(session_id: str, journal: Sequence[ev.Event], saved: Saved) -> None:

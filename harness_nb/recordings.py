@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from harness_nb import events as ev
 from harness_nb.context import words
-from harness_nb.errors import StoreError
-from harness_nb.notebook import events_of
-from harness_nb.outputs import apply_output, clean_text, is_derived
-from harness_nb.store import FOLDER
+from harness_nb.errors import StoreError, UsageError
+from harness_nb.journal import JOURNAL
+from harness_nb.notebook import FORMAT_VERSION, events_of
+from harness_nb.outputs import apply_output
+from harness_nb.outputs.outcome import outcome_digest
+from harness_nb.record import read_record
+from harness_nb.store import FOLDER, session_ids
 from harness_nb.types import Approval, JsonObject, Message, Status
 
 ENDED_WELL = ("finished", "limit", "rejected")
@@ -34,14 +34,8 @@ REPLAY = "replay:"
 WHERE_AND_HOW = frozenset({"session", "new", "dir", "fresh", "replay", "base_url"})
 """Options that say where the work is kept and how it is come by, not what is to be done."""
 
-BROKEN = "broken"
-"""Stands for the reason of an end where lines of the record are lost."""
-
 UNREADABLE = "a line of the record cannot be read"
 _VERSION = "harness_nb prompt 1"
-_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(?:[.,:]\d+)*(?:[eE][+-]?\d+)?|\bnan\b|\binf\b")
-_BAR = re.compile(r"[\u2580-\u259f#=>.-]{4,}")
-_SPACE = re.compile(r"\s+")
 
 
 def fingerprint(prompt: str, options: Mapping[str, Any], shared: Mapping[str, str], previous: str) -> str:
@@ -115,7 +109,7 @@ class Recording:
     played from a recording; ``origin`` is the session that the session was a replay of, where it is one. ``limit`` is
     the limit that ended it, ``time`` when it ended. ``copied`` says whether the session began with a copy of
     another. ``stops`` says after how many replies the work was stopped, by a person, a limit or a crash, before it was
-    resumed.
+    resumed; ``broken`` whether lines of the record are lost.
     ``previous`` is the fingerprint that it builds on; ``find_recording`` does not look for it.
     """
 
@@ -135,11 +129,12 @@ class Recording:
     origin: str = ""
     copied: bool = False
     stops: tuple[int, ...] = ()
+    broken: bool = False
 
     @property
     def whole(self) -> bool:
-        """Whether the work came to an end that can be played."""
-        return bool(self.replies) and self.reason in ENDED_WELL
+        """Whether the work came to an end that can be played, and nothing of it is lost."""
+        return bool(self.replies) and self.reason in ENDED_WELL and not self.broken
 
 
 def find_recording(workspace: Path, fingerprint: str, within: str | None = None) -> Recording | None:
@@ -150,11 +145,27 @@ def find_recording(workspace: Path, fingerprint: str, within: str | None = None)
     """
     found = [
         recording
-        for session, path in _records(workspace)
-        for recording in _with_fingerprint(session, path, fingerprint)
+        for recording in _all_with(workspace, fingerprint)
         if recording.whole and (within is None or within in (recording.session, recording.origin))
     ]
     return max(found, key=lambda found: (not found.replayed, found.time, not found.copied), default=None)
+
+
+def why_not_played(workspace: Path, fingerprint: str) -> str:
+    """Why none of the recorded work with this fingerprint can be played, with the way out; empty if there is none."""
+    found = [each for each in _all_with(workspace, fingerprint) if each.replies and not each.whole]
+    if not found:
+        return ""
+    latest = max(found, key=lambda each: each.time)
+    if latest.broken:
+        return f"Lines of its record in {latest.session} are lost; `harness-nb replay {latest.session}` plays the rest."
+    went = f"It was worked on in {latest.session}, but not to an end ({latest.reason})"
+    return f"{went}: `harness-nb resume {latest.session}` goes on with it."
+
+
+def _all_with(workspace: Path, fingerprint: str) -> Iterator[Recording]:
+    for session, path in _records(workspace):
+        yield from _with_fingerprint(workspace, session, path, fingerprint)
 
 
 def find_in_session(workspace: Path, session: str, prompt: str, options: Mapping[str, Any]) -> Recording | None:
@@ -166,120 +177,107 @@ def find_in_session(workspace: Path, session: str, prompt: str, options: Mapping
 
 
 def recordings_of(workspace: Path, session: str) -> list[Recording]:
-    """The recorded work of a session, prompt by prompt, however it ended; empty where there is no such session."""
-    return [
-        recording
-        for name, path in _records(workspace)
-        if name == session
-        for recording in _recordings(session, _read_events(path))
-    ]
+    """The recorded work of a session, prompt by prompt, however it ended; empty where there is no such session.
+
+    Raises:
+        UsageError: if nothing of it can be read.
+    """
+    if session not in dict(_records(workspace)):
+        return []
+    return list(_recordings(session, _with_gaps(read_record(workspace, session)[0])))
+
+
+def _with_gaps(events: Iterable[ev.Event]) -> Iterator[ev.Event]:
+    """The events of a record, with the warning ``UNREADABLE`` where some are lost.
+
+    Outputs that come from a notebook have no numbers, and may be fewer than there were.
+    """
+    last, numbered = 0, True
+    for event in events:
+        if numbered and last and event.seq > last + 1:
+            yield ev.Warned(text=UNREADABLE)
+        numbered, last = event.seq > 0, event.seq or last
+        yield event
 
 
 def recorded_changes(workspace: Path, session: str) -> list[ev.FileChange]:
     """Every change of a file that a session has recorded, in its order."""
     folder = workspace / FOLDER
-    path = folder / session / "journal.jsonl"
+    path = folder / session / JOURNAL
     if path.is_file():
         lines = path.read_bytes().split(b"\n")
         events: Iterable[ev.Event] = _parsed(line for line in lines if b'"files_changed"' in line)
     else:
-        events = _read_events(folder / f"{session}.ipynb")
+        events = _read_notebook(folder / f"{session}.ipynb")
     return [change for event in events if isinstance(event, ev.FilesChanged) for change in event.changes]
-
-
-def outcome_digest(outputs: Sequence[JsonObject]) -> str:
-    """A digest of what outputs say, blind to what wobbles from run to run. Pure.
-
-    The kinds of output count, and their texts with numbers, addresses, bars and white space evened out; pictures count
-    by their number. How a stream was cut into pieces, and what the harness derived, does not count.
-    """
-    said: dict[str, str] = {}
-    pictures: dict[str, int] = {}
-    for output in outputs:
-        if is_derived(output):
-            continue
-        kind = output.get("output_type", "")
-        if kind == "stream":
-            name = str(output.get("name", ""))
-            said[name] = said.get(name, "") + _text(output.get("text"))
-        elif kind == "error":
-            said["error"] = said.get("error", "") + f"{output.get('ename')}: {output.get('evalue')}"
-        else:
-            data = output.get("data", {})
-            for name in (name for name in data if name.startswith("image/")):
-                pictures[name] = pictures.get(name, 0) + 1
-            if not any(name.startswith("image/") for name in data):
-                said[kind] = said.get(kind, "") + _text(data.get("text/plain"))
-    evened = {name: _evened(text) for name, text in said.items() if text.strip()}
-    return hashlib.sha256(json.dumps([evened, pictures], sort_keys=True).encode("ascii")).hexdigest()
-
-
-def _text(value: Any) -> str:
-    return "".join(value) if isinstance(value, list) else str(value or "")
-
-
-def _evened(text: str) -> str:
-    """A text without what differs between two runs of the same code."""
-    text = _BAR.sub(" ", _NUMBER.sub("0", clean_text(text)))
-    return _SPACE.sub(" ", text).strip()
 
 
 def _records(workspace: Path) -> Iterator[tuple[str, Path]]:
     """Each session's record: its journal, or its notebook where there is no journal."""
     folder = workspace / FOLDER
-    journals = {path.parent.name: path for path in folder.glob("*/journal.jsonl")}
-    yield from journals.items()
-    for path in folder.glob("*.ipynb"):
-        if path.stem not in journals and "." not in path.stem:
-            yield path.stem, path
+    for session in session_ids(workspace):
+        journal = folder / session / JOURNAL
+        yield session, journal if journal.is_file() else folder / f"{session}.ipynb"
 
 
-def _with_fingerprint(session: str, path: Path, fingerprint: str) -> list[Recording]:
+def _with_fingerprint(workspace: Path, session: str, path: Path, fingerprint: str) -> list[Recording]:
     """The recordings of one session that have the fingerprint. A file without it is read and not parsed.
 
-    Where the journal is broken in that part, the notebook of the session serves.
+    Where a journal lacks something of that part, the notebook of the session may have it.
     """
     try:
         data = path.read_bytes()
-    except OSError:
-        return []
-    if fingerprint.encode("ascii") not in data:
-        return []
-    events = _read_events(path, data, fingerprint)
-    found = [recording for recording in _recordings(session, events) if recording.fingerprint == fingerprint]
-    notebook = path.parent.with_suffix(".ipynb")
-    if path.suffix == ".jsonl" and any(recording.reason == BROKEN for recording in found) and notebook.is_file():
-        return _with_fingerprint(session, notebook, fingerprint)
-    return found
-
-
-def _read_events(path: Path, data: bytes | None = None, fingerprint: str = "") -> list[ev.Event]:
-    """The events of a record; of a journal only its start and the parts about prompts with ``fingerprint``.
-
-    A line that cannot be read becomes the warning ``UNREADABLE``: a part that lacks an event is no recording.
-    """
-    data = path.read_bytes() if data is None else data
-    if path.suffix == ".ipynb":
-        try:
-            return events_of(json.loads(data))
-        except (StoreError, ValueError, TypeError, KeyError, AttributeError):
+        if fingerprint.encode("ascii") not in data:
             return []
-    wanted: list[bytes] = []
-    inside = not fingerprint
+        events = _read_parts(data, fingerprint) if path.suffix == ".jsonl" else _read_notebook(path)
+        found = list(_recordings(session, events))
+        if path.suffix == ".jsonl" and not all(each.whole for each in found if each.fingerprint == fingerprint):
+            found = recordings_of(workspace, session)
+    except (OSError, UsageError, StoreError):
+        return []
+    return [recording for recording in found if recording.fingerprint == fingerprint]
+
+
+def _read_notebook(path: Path) -> list[ev.Event]:
+    """The events of a session notebook, none where it cannot be read."""
+    try:
+        return events_of(json.loads(path.read_bytes()))
+    except (OSError, StoreError, ValueError, RecursionError):
+        return []
+
+
+def _read_parts(data: bytes, fingerprint: str) -> list[ev.Event]:
+    """The events of a journal: of its start, and of the parts about prompts with ``fingerprint``.
+
+    A line that cannot be read, is lost or is out of order becomes the warning ``UNREADABLE``.
+    """
+    parts: list[list[bytes]] = [[]]
+    inside = False
     for line in data.split(b"\n"):
         if b'"prompt_added"' in line[:200]:
-            inside = not fingerprint or fingerprint.encode("ascii") in line
+            inside = fingerprint.encode("ascii") in line
+            parts.append([])
         if inside or b'"session_started"' in line[:200]:
-            wanted.append(line)
-    return list(_parsed(wanted))
+            parts[-1].append(line)
+    return [event for part in parts for event in _parsed_in_order(part)]
+
+
+def _parsed_in_order(lines: Iterable[bytes]) -> Iterator[ev.Event]:
+    last = 0
+    for event in _parsed(lines):
+        if last and event.seq not in (0, last + 1):
+            yield ev.Warned(text=UNREADABLE)
+        last = event.seq
+        yield event
 
 
 def _parsed(lines: Iterable[bytes]) -> Iterator[ev.Event]:
+    """The event of each line; the warning ``UNREADABLE`` for one that is none."""
     for line in lines:
         if line.strip():
             try:
                 yield ev.parse_event(json.loads(line))
-            except (ValueError, TypeError, ValidationError):
+            except (ValueError, TypeError, RecursionError):  # pydantic's errors are ValueErrors
                 yield ev.Warned(text=UNREADABLE)
 
 
@@ -290,6 +288,8 @@ def _recordings(session: str, events: Iterable[ev.Event]) -> Iterator[Recording]
     for event in events:
         if isinstance(event, ev.SessionStarted):
             origin = event.origin
+            if event.format_version > FORMAT_VERSION:
+                return
         if isinstance(event, ev.PromptAdded):
             if part is not None:
                 yield part.recording()
@@ -372,7 +372,7 @@ class Part:
             prompt=self._prompt.prompt,
             fingerprint=self._mark,
             previous=self._previous,
-            reason=BROKEN if self._broken else ended.reason,
+            reason=ended.reason,
             text=ended.text,
             time=ended.time,
             options=self._prompt.options,
@@ -387,4 +387,5 @@ class Part:
             origin=str(self._origin.get("session", "")) if self._origin.get("kind") == "replay" else "",
             copied="events" in self._origin,
             stops=tuple(self._stops),
+            broken=self._broken,
         )

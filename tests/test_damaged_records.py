@@ -29,7 +29,7 @@ from harness_nb import events as ev
 from harness_nb.errors import StoreError, UsageError
 from harness_nb.notebook import FORMAT_VERSION, events_of, readable_events
 from harness_nb.past import spent_on_last_prompt
-from harness_nb.record import latest_session, list_sessions, read_record, saved_state
+from harness_nb.record import latest_session, list_sessions, read_record, saved_state, usable_options
 from harness_nb.session import Session
 from harness_nb.store import SessionStore
 from harness_nb.types import Message, Status
@@ -271,3 +271,11 @@ def test_the_time_between_a_crash_and_its_resumption_does_not_count(
 @pytest.mark.parametrize("time", ["", "yesterday", "2026-13-01"])
 def test_a_time_that_cannot_be_read_is_no_time(time: str) -> None:
     assert spent_on_last_prompt([ev.PromptAdded(prompt="x"), TURN.model_copy(update={"time": time})]).seconds == 0
+
+
+def test_options_that_this_version_does_not_know_are_named_and_left_out() -> None:
+    recorded: dict[str, Any] = {"model": "scripted:a.json", "galaxy": 1, "policy": "strict", "max_turns": 3}
+    assert usable_options([ev.PromptAdded(prompt="x", options=recorded)]) == (
+        {"model": "scripted:a.json", "max_turns": 3},
+        ["galaxy", "policy"],
+    )

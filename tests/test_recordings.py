@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,15 @@ import pytest
 
 from harness_nb import events as ev
 from harness_nb.notebook import FORMAT_VERSION, NotebookFold
-from harness_nb.recordings import Chain, find_recording, fingerprint, outcome_digest, recorded_changes, recordings_of
+from harness_nb.outputs.outcome import outcome_digest
+from harness_nb.recordings import (
+    Chain,
+    find_recording,
+    fingerprint,
+    recorded_changes,
+    recordings_of,
+    why_not_played,
+)
 from harness_nb.types import Approval, Decision, Message, Status, TextPart, ToolCall, text_content
 
 FOLDER = "harness_sessions"
@@ -190,6 +199,58 @@ def test_a_journal_with_a_broken_line_is_mended_from_the_notebook_or_does_not_co
     (tmp_path / FOLDER / "s1.ipynb").unlink()
     assert find_recording(tmp_path, "f1") is None
     assert find_recording(tmp_path, "f2") is not None
+
+
+@pytest.mark.parametrize("spoilt", ["twice", "order", "cut"])
+def test_a_journal_whose_lines_are_repeated_moved_or_missing_gives_each_reply_once(tmp_path: Path, spoilt: str) -> None:
+    path = write(tmp_path, "s1", work("a", "f1"), work("b", "f2"), notebook=True)
+    lines = path.read_text().splitlines(keepends=True)
+    match spoilt:
+        case "twice":
+            lines[3:3] = lines[3:8]
+        case "order":
+            lines[2], lines[3] = lines[3], lines[2]
+        case _:
+            del lines[3:]
+    path.write_text("".join(lines))
+    for found in (find_recording(tmp_path, "f1"), recordings_of(tmp_path, "s1")[0]):
+        assert found is not None and found.whole
+        assert [message.text for message in found.replies] == ["About a."]
+        assert [call.status for call in found.calls] == [Status.OK]
+    assert [each.prompt for each in recordings_of(tmp_path, "s1")] == ["a", "b"]
+
+
+def test_a_record_of_which_something_is_lost_keeps_its_end_and_says_why_it_is_not_played(tmp_path: Path) -> None:
+    path = write(tmp_path, "s1", work("a", "f1"), work("b", "f2", reason="interrupted"))
+    lines = path.read_text().splitlines(keepends=True)
+    lines[9] = "broken\n"
+    path.write_text("".join(lines))
+    first, second = recordings_of(tmp_path, "s1")
+    assert (first.reason, first.broken, first.whole) == ("finished", True, False)
+    assert (second.reason, second.broken, second.whole) == ("interrupted", False, False)
+    assert find_recording(tmp_path, "f1") is None
+    assert "Lines of its record in s1 are lost; `harness-nb replay s1`" in why_not_played(tmp_path, "f1")
+    assert "not to an end (interrupted): `harness-nb resume s1`" in why_not_played(tmp_path, "f2")
+    assert why_not_played(tmp_path, "f3") == ""
+
+
+def test_what_cannot_be_read_or_is_newer_is_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path, "s1", work("a", "f1"))
+    folder = tmp_path / FOLDER
+    for name in ("s2", "s3"):
+        write(tmp_path, name, work("a", "f1"), notebook=True, minute=9)
+        journal = folder / name / "journal.jsonl"
+        text = journal.read_text()
+        journal.write_text(text.replace(f'"format_version": {FORMAT_VERSION}', '"format_version": 99'))
+    write(tmp_path, "s4", work("a", "f1"), minute=9).unlink()
+    (folder / "s4" / "journal.jsonl").mkdir()
+    (folder / "f1.ipynb").write_text("[" * 100_000 + "f1")
+    os.mkfifo(folder / "pipe.ipynb")
+    (folder / "s5").mkdir()
+    (folder / "s5" / "journal.jsonl").write_text('{"type": "prompt_added", "prompt": "f1"}\n' + "[" * 100_000)
+    found = find_recording(tmp_path, "f1")
+    assert found is not None and found.session == "s1" and path.exists()
+    assert recorded_changes(tmp_path, "s5") == []
 
 
 def test_a_folder_full_of_sessions_is_looked_through_quickly(tmp_path: Path) -> None:

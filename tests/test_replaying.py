@@ -13,11 +13,11 @@ from filelock import FileLock
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover, FixedApprover
 from harness_nb.files import FileStore
+from harness_nb.journal import journal_line
 from harness_nb.notebook import NotebookFold
 from harness_nb.recordings import RecordedCall, Recording
 from harness_nb.replay_ground import ReplayGround
 from harness_nb.replaying import Playing, RecordedApprover, compare, summary_line
-from harness_nb.store import journal_line
 from harness_nb.types import Approval, Decision, Message, Status, TextPart, ToolCall
 
 ASK = Decision(verdict="ask", reason="it deletes", policy="p")
@@ -240,3 +240,11 @@ def test_a_record_that_names_files_outside_changes_none(tmp_path: Path, ground: 
     told = ground.put_files_back(recording(changes=(evil,)))
     assert outside.read_text() == "made"
     assert told == [f"Not put back: {path} (they are outside the workspace)."]
+
+
+async def test_work_whose_record_has_gaps_ends_as_it_ended_and_says_so() -> None:
+    playing = Playing(recording(broken=True, calls=(OK,)), DenyApprover(""))
+    ended = playing.follow(ev.SessionEnded(reason="finished", turns=1))
+    assert isinstance(ended, ev.SessionEnded) and ended.reason == "finished"
+    assert "lines of that record are lost" in ended.text
+    assert [difference.text for difference in playing.differences] == ["[3] bash was not reached"]

@@ -19,9 +19,9 @@ from harness_nb.errors import UsageError
 from harness_nb.events import Event
 from harness_nb.export import Exported, export_session
 from harness_nb.forking import carry_out, plan_fork
-from harness_nb.past import options_of, steps_of
+from harness_nb.past import steps_of
 from harness_nb.ports import Delta
-from harness_nb.record import latest_session, list_sessions, read_record
+from harness_nb.record import latest_session, list_sessions, read_record, usable_options
 from harness_nb.session import Session
 from harness_nb.settings import Settings
 
@@ -89,8 +89,10 @@ def recorded_settings(directory: Path, session_id: str, given: Mapping[str, Any]
         UsageError: if there is no such session, or a setting is wrong.
     """
     workspace = Settings.load(directory, given).directory
-    events, _ = read_record(workspace, session_id)
-    return Settings.load(directory, {**options_of(events), **given, "session": session_id})
+    options, others = usable_options(read_record(workspace, session_id)[0])
+    if others:
+        click.echo(f"harness-nb: of its settings, this version cannot use {', '.join(others)}; left out", err=True)
+    return Settings.load(directory, {**options, **given, "session": session_id})
 
 
 def fork(directory: Path, session_id: str | None, step: int | None, into: Path | None, agreed: bool) -> str:

@@ -17,7 +17,14 @@ from harness_nb.errors import UsageError
 from harness_nb.events import Event
 from harness_nb.ports import Delta
 from harness_nb.record import read_record
-from harness_nb.recordings import Recording, find_in_session, find_recording, fingerprint, recordings_of
+from harness_nb.recordings import (
+    Recording,
+    find_in_session,
+    find_recording,
+    fingerprint,
+    recordings_of,
+    why_not_played,
+)
 from harness_nb.replaying import Difference
 from harness_nb.session import Session
 from harness_nb.settings import Settings
@@ -34,9 +41,10 @@ def play_task(settings: Settings, prompt: str, given: Mapping[str, Any], screen:
     else:
         found = find_recording(settings.directory, fingerprint(prompt, given, {}, ""))
     if found is None:
+        reason = "" if settings.session else why_not_played(settings.directory, fingerprint(prompt, given, {}, ""))
         raise UsageError(
-            f"There is no recording of this task with these options in {settings.directory}. "
-            "Leave --replay out to ask a model."
+            f"There is no recording of this task with these options in {settings.directory} that can be played. "
+            f"{reason or 'Words and options must be the same.'} Leave --replay out to ask a model."
         )
     return _play(settings, [found], {}, screen)
 

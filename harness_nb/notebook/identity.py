@@ -7,7 +7,6 @@ written anew with other numbers, so that a file from before says other ids and n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from harness_nb.notebook.cells import KEY
 from harness_nb.notebook.serial import Snapshot
@@ -17,11 +16,26 @@ from harness_nb.types import JsonObject
 _Key = tuple[str, ...]
 
 
+class _Places:
+    """Where our events are: the id of the cell and the number of each."""
+
+    def __init__(self, ours: Snapshot) -> None:
+        found = [(_key(event), piece.id, event["seq"]) for piece in ours.pieces for event in _events(piece.cell)]
+        self._exact = {(key, seq): name for key, name, seq in found}
+        self._any = {key: (name, seq) for key, name, seq in found}
+
+    def of(self, event: JsonObject) -> tuple[str, int] | None:
+        """The place of an event of theirs; ``None`` where we have it not. The same number goes first."""
+        key, seq = _key(event), event["seq"]
+        name = self._exact.get((key, seq))
+        return self._any.get(key) if name is None else (name, seq)
+
+
 def recognised(theirs: JsonObject, ours: Snapshot) -> JsonObject:
     """``theirs`` with our ids and numbers for our cells."""
-    places = {_key(event): (piece.id, event["seq"]) for piece in ours.pieces for event in _events(piece.cell)}
-    told = [(event["seq"], places[_key(event)][1]) for cell in theirs["cells"] for event in _events(cell, places)]
-    if any(number != now for number, now in told):
+    places = _Places(ours)
+    told = [(event["seq"], places.of(event)) for cell in theirs["cells"] for event in _events(cell)]
+    if any(place is not None and place[1] != number for number, place in told):
         theirs = _renumbered(theirs, ours, places)
     return _identified(theirs, ours)
 
@@ -31,12 +45,12 @@ def numbers_of(cell: JsonObject) -> list[int]:
     return [event["seq"] for event in _events(cell)]
 
 
-def _events(cell: JsonObject, known: Any = None) -> Iterator[JsonObject]:
-    """The events in a cell's machine data that have a number; only ``known`` ones, if that is given."""
+def _events(cell: JsonObject) -> Iterator[JsonObject]:
+    """The events in a cell's machine data that have a number."""
     machine = cell["metadata"].get(KEY)
     events = machine.get("events") if isinstance(machine, dict) else None
     for event in events if isinstance(events, list) else ():
-        if isinstance(event, dict) and isinstance(event.get("seq"), int) and (known is None or _key(event) in known):
+        if isinstance(event, dict) and isinstance(event.get("seq"), int):
             yield event
 
 
@@ -46,7 +60,7 @@ def _key(event: JsonObject) -> _Key:
     return str(event.get("time") or event.get("seq")), *(str(event.get(name, "")) for name in names)
 
 
-def _renumbered(theirs: JsonObject, ours: Snapshot, places: dict[_Key, tuple[str, int]]) -> JsonObject:
+def _renumbered(theirs: JsonObject, ours: Snapshot, places: _Places) -> JsonObject:
     """``theirs`` with the ids and numbers that its events have now.
 
     A cell of which we know nothing any more, and a copy of one, is a cell that they added: its machine data, whose
@@ -56,8 +70,9 @@ def _renumbered(theirs: JsonObject, ours: Snapshot, places: dict[_Key, tuple[str
     used: set[str] = set()
     cells: list[JsonObject] = []
     for cell in theirs["cells"]:
-        known = [{**event, "seq": places[_key(event)][1]} for event in _events(cell, places)]
-        name = places[_key(known[0])][0] if known else ""
+        found = [(event, place) for event in _events(cell) if (place := places.of(event)) is not None]
+        known = [{**event, "seq": seq} for event, (_, seq) in found]
+        name = found[0][1][0] if found else ""
         if known and name not in used:
             used.add(name)
             if cells and f"{cells[-1].get('id')}-".startswith(f"{cell.get('id')}-why-"):  # it introduces this one
