@@ -231,11 +231,12 @@ class Session:
             async for item in items:
                 yield item
 
-    async def aclose(self) -> None:
-        """End the kernel and let go of the files."""
+    async def aclose(self) -> list[str]:
+        """End the kernel and let go of the files; what a person should know of the last save of the notebook."""
         await self._kernel.aclose()
         await self._models.aclose()
         self._record.close()
+        return self._record.warnings()
 
     async def _work_on(
         self, opening: AsyncIterator[ev.Event], spent: past.Spent, only_opening: bool = False
@@ -260,6 +261,8 @@ class Session:
                     if isinstance(told, ev.ResultAdded):
                         for text in [*self._place.warnings(), *self._record.warnings()]:
                             yield self._add(ev.Warned(text=text))
+            for text in self._record.warnings():  # of the save at the end
+                yield self._add(ev.Warned(text=text))
         except (asyncio.CancelledError, GeneratorExit):
             await self._close_record("interrupted", "stopped by the user", time.monotonic() - started)
             raise

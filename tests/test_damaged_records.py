@@ -26,11 +26,13 @@ from test_record_cases import (
 )
 
 from harness_nb import events as ev
+from harness_nb.approval import DenyApprover
 from harness_nb.errors import StoreError, UsageError
 from harness_nb.notebook import FORMAT_VERSION, events_of, readable_events
 from harness_nb.past import spent_on_last_prompt
 from harness_nb.record import latest_session, list_sessions, read_record, saved_state, usable_options
 from harness_nb.session import Session
+from harness_nb.settings import Settings
 from harness_nb.store import SessionStore
 from harness_nb.types import Message, Status
 
@@ -214,6 +216,20 @@ async def test_a_pipe_or_a_folder_in_place_of_the_notebook_is_not_waited_for(tmp
     async with opened(tmp_path, Listed(), session=session.id) as again:
         pass
     assert_one_record(again)
+
+
+async def test_a_notebook_that_is_moved_aside_by_the_last_save_is_told(tmp_path: Path) -> None:
+    session = await two_steps(tmp_path)
+    session.notebook_path.write_text("<<<<<<< HEAD")
+    again = await Session.open(Settings.load(tmp_path, {"session": session.id}, {}), DenyApprover(), model=Listed())
+    (told,) = await again.aclose()
+    assert "is not a notebook that can be read. It is kept as" in told
+    assert_one_record(session)
+    async with opened(tmp_path, Listed(done("c9")), session=session.id) as again:
+        session.notebook_path.write_text("=======")
+        events = await send(again, "Once more.")
+    assert any(isinstance(event, ev.Warned) and ".aside-2.ipynb" in event.text for event in events)
+    assert_one_record(session)
 
 
 async def test_a_record_without_its_beginning_is_gone_on_with(tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ async def _run_jobs(
             screen.apply(session.ending)
         return INTERRUPTED, session.ending
     finally:
-        await session.aclose()
+        for text in await session.aclose():
+            click.echo(f"harness-nb: {text}", err=True)
         if not isinstance(screen, JsonScreen):
             click.echo(f"session notebook: {shown_path(session.notebook_path)}", err=True)
     finished = session.ending is not None and session.ending.reason == "finished"
