@@ -114,6 +114,8 @@ class CurrentSession:
     async def go_on_in(self, session_id: str, workspace: Path) -> None:
         """End the open session, if there is one, and have the next task continue that one."""
         await self._end_session()
+        if self._settings is None:
+            self.kept = await asyncio.to_thread(kept_options, workspace, session_id)
         self._next, self._next_in = session_id, workspace
 
     async def find(self, task: Task) -> Recording | None:

@@ -16,7 +16,7 @@ from harness_nb.types import JsonObject
 from harness_nb.ui.approve import can_answer
 from harness_nb.ui.current import CurrentSession
 from harness_nb.ui.engine import engine
-from harness_nb.ui.here import Placed, put_below_blocking
+from harness_nb.ui.here import Placed, put_below
 from harness_nb.ui.publish import Bundle, Canvas, KernelPublisher
 
 
@@ -49,7 +49,7 @@ class CellDesk:
 
     def put_below(self, cells: Sequence[JsonObject], session_id: str, below: Sequence[str]) -> Placed:
         """Put cells below the first of these cells that the notebook has, else below the running one."""
-        return put_below_blocking(engine(), self._kernel, cells, session_id, below)
+        return put_below(engine(), self._kernel, cells, session_id, below)
 
 
 class TerminalDesk:
@@ -79,7 +79,7 @@ class TerminalDesk:
 
     def put_below(self, cells: Sequence[JsonObject], session_id: str, below: Sequence[str]) -> Placed:
         """There is no notebook here."""
-        return put_below_blocking(engine(), None, cells, session_id, below)
+        return put_below(engine(), None, cells, session_id, below)
 
 
 def show(bundle: Bundle) -> None:

@@ -1,9 +1,9 @@
 """Cells below a cell of the open notebook: the kernel's half of ``%agent export --here``.
 
 The front-end has to do it, and can where our extension runs in its page: ``labextensions/harness-nb``, whose one file
-tells the protocol. The magics call ``put_below`` where the cell can be awaited, else ``put_below_blocking``; both end
-by a deadline, whatever the front-end is, and what came of it is a value. Nothing here touches a file, and the session
-notebook has the same cells in any case. This module must not import IPython: it is given the kernel.
+tells the protocol. The verb calls ``put_below``, which ends by a deadline, whatever the front-end is; what came of it
+is a value. Nothing here touches a file, and the session notebook has the same cells in any case. This module must not
+import IPython: it is given the kernel.
 """
 
 from __future__ import annotations
@@ -115,10 +115,13 @@ def _inert(output: JsonObject) -> bool:
     return output["output_type"] in ("stream", "error") or INERT.issuperset(output.get("data", {}))
 
 
-async def put_below(
+def put_below(
     engine: Engine, kernel: Any, cells: Sequence[JsonObject], session_id: str, below: Sequence[str] = ()
 ) -> Placed:
     """Put cells below a cell of the notebook that shows the running request, and wait for the page to say so.
+
+    That works where messages of pages are read while a cell is busy: JupyterLab from 4.4 and Notebook from 7.4 on, as
+    they are set by default.
 
     Args:
         engine: does the talking, beside this thread.
@@ -129,23 +132,6 @@ async def put_below(
 
     Raises:
         KeyboardInterrupt: if the cell was interrupted.
-    """
-    handle = _start(engine, kernel, cells, session_id, below)
-    try:
-        while not handle.done():  # noqa: ASYNC110 - interrupts get through, and messages are handled, at these ticks
-            await asyncio.sleep(TICK)
-    except (asyncio.CancelledError, KeyboardInterrupt):
-        raise _interrupted(handle) from None
-    return handle.result()
-
-
-def put_below_blocking(
-    engine: Engine, kernel: Any, cells: Sequence[JsonObject], session_id: str, below: Sequence[str] = ()
-) -> Placed:
-    """As ``put_below``, for a caller that cannot await.
-
-    Works where messages of pages are read while a cell blocks: JupyterLab from 4.4 and Notebook from 7.4 on, as they
-    are set by default.
     """
     handle = _start(engine, kernel, cells, session_id, below)
     try:

@@ -16,7 +16,7 @@ from harness_nb.ui.publish import Bundle
 PACKAGED = Path(__file__).parent / "labextensions" / "harness-nb"
 """The extension as this package ships it."""
 
-_WHERE = "JupyterLab 4 and Notebook 7 can, if harness_nb is installed where the Jupyter server runs"
+_WHERE = "JupyterLab 4.4 and Notebook 7.4 can, if harness_nb is installed where the Jupyter server runs"
 
 
 def placed_block(placed: Placed, notebook: Link) -> Bundle:
@@ -75,4 +75,4 @@ def installed_extension() -> tuple[bool, str]:
     folder = found.parent.parent
     if found.read_bytes() != (PACKAGED.parent / script).read_bytes():
         return False, f"{folder} is of another version of harness_nb; install this one anew, or {copy}"
-    return True, f"JupyterLab 4 and Notebook 7 of this environment can take cells ({folder})"
+    return True, f"JupyterLab from 4.4 and Notebook from 7.4 on can take cells here ({folder})"

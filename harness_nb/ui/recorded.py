@@ -162,7 +162,8 @@ def fork(desk: Desk, session_id: str | None, step: int | None, into: Path | None
     if plan.workspace != plan.source:
         where = f" --dir {shlex.quote(os.path.relpath(plan.workspace, notebook_folder()))}"
     words = f"{fork_id} is {plan.session} as it was after step {plan.step}{_call(plan)}. {restored.describe()}"
-    words += f" Go on in it with %%agent --session {fork_id}{where}, or %agent resume {fork_id}{where}."
+    words += f" Go on in it with %%agent --session {fork_id}{where}"
+    words += "." if plan.finished else f", or %agent resume {fork_id}{where}."
     desk.show(html.note_block("⑂", words, html.BLUE, link=link_to(_notebook(plan.workspace, fork_id))))
 
 
@@ -179,8 +180,9 @@ def rewind(desk: Desk, step: int, agreed: bool) -> None:
     _in_engine(desk.current.go_on_in(fork_id, plan.workspace))
     words = (
         f"Back at step {step} of {plan.session}{_call(plan)}. {restored.describe()} This is the session {fork_id} now: "
-        "the next %%agent cell goes on in it, with the kernel rebuilt, or %agent resume without a further word."
+        "the next %%agent cell goes on in it, with the kernel rebuilt"
     )
+    words += "." if plan.finished else ", or %agent resume without a further word."
     desk.show(html.note_block("⟲", words, html.BLUE, link=link_to(_notebook(plan.workspace, fork_id))))
 
 
@@ -257,9 +259,11 @@ def verdict_block(verdict: Verdict, done: Exported | None = None) -> Bundle:
 def _agreed(desk: Desk, plan: ForkPlan, agreed: bool) -> bool:
     """Whether files may be changed: because none would, because it was said so, or because the person says so now."""
     if agreed or plan.workspace != plan.source or not plan.files.changes_files:
+        if told := [*plan.warnings, *plan.files.left_behind()]:
+            desk.show(html.lines_block("⚠", told, html.AMBER))
         return True
-    lines = [f"Back to step {plan.step} of {plan.session}{_call(plan)}", *plan.files.describe().splitlines()[1:]]
-    desk.show(html.lines_block("⟲", lines, html.AMBER))
+    lines = [f"Back to step {plan.step} of {plan.session}{_call(plan)}", *plan.warnings]
+    desk.show(html.lines_block("⟲", [*lines, *plan.files.describe().splitlines()[1:]], html.AMBER))
     answer = desk.ask("Change these files? [y/N] ")
     if answer is None:
         raise UsageError("Nobody can be asked here: add --yes, or fork --into FOLDER for a copy.")
@@ -316,5 +320,5 @@ RUNNERS: dict[str, Callable[..., None]] = {
 def lines_of_help() -> Sequence[tuple[str, str]]:
     """Verb with its arguments, and what it does."""
     lines = [(f"{verb} {form}", words) for verb, (form, words, _) in FORMS.items()]
-    here = ("export --here", "the session's cells below the %%agent cell, in JupyterLab 4 and Notebook 7")
+    here = ("export --here", "the session's cells below the %%agent cell, in JupyterLab 4.4 and Notebook 7.4")
     return [*lines[:-1], here, lines[-1]]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from lab_server import TOKEN, Lab, free_port, wait_for
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from harness_nb.ui import here_words
 
@@ -55,6 +55,7 @@ def lab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}", "--allow-root"]
     command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
     command += [f"--LabApp.extra_labextensions_path={EXTENSIONS}"]  # as it is here, whatever copy is installed
+    command += ["--LabApp.expose_app_in_browser=True"]
     with (home / "server.log").open("w") as log:
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
     try:
@@ -69,17 +70,20 @@ def lab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab
             server.wait()
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
+@pytest.fixture(scope="session")
+def loaded(chromium: str, lab: Lab) -> Iterator[Page]:
+    """A page with JupyterLab. Loading it takes seconds, so the tests share it."""
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        yield made
-        made.close()
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        page = browser.new_page(viewport={"width": 1200, "height": 4000})  # cells out of sight are not in the page
+        page.set_default_timeout(45_000)
+        lab.load(page)
+        yield page
+        browser.close()
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    made = browser.new_page(viewport={"width": 1200, "height": 1600})
-    made.set_default_timeout(45_000)
-    yield made
-    made.close()
+def page(loaded: Page, lab: Lab) -> Iterator[Page]:
+    """The page, with no notebook open."""
+    yield loaded
+    lab.clear(loaded)

@@ -1,4 +1,4 @@
-"""A JupyterLab on loopback, as the browser tests drive it."""
+"""A JupyterLab on loopback, and a notebook in it as the browser tests drive it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,26 @@ from typing import Any
 
 import nbformat
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, TimeoutError
 
 TOKEN = "browser-test"
+IN_FRONT = ".jp-NotebookPanel:not(.lm-mod-hidden)"
+OPEN = "async path => { await jupyterapp.commands.execute('docmanager:open', {path}) }"  # not the widget itself
+SHOWN = """(() => {
+    const notebook = jupyterapp.shell.currentWidget?.content;
+    return notebook?.model && notebook.widgets.length === notebook.model.cells.length;
+})()"""
+READY = f"{SHOWN} && jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
+CLOSE_ALL = """() => [...jupyterapp.shell.widgets('main')].forEach(widget => {
+    if (widget.context) widget.context.model.dirty = false;
+    widget.dispose();
+})"""
+RUN_CELL = """async source => {
+    const notebook = jupyterapp.shell.currentWidget.content;
+    notebook.activeCellIndex = notebook.widgets.findIndex(cell => cell.model.sharedModel.source === source);
+    if (notebook.activeCell.model.sharedModel.source !== source) throw new Error(`there is no cell ${source}`);
+    jupyterapp.commands.execute('notebook:run-cell');
+}"""
 
 
 @dataclass(frozen=True)
@@ -34,11 +51,86 @@ class Lab:
             nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernelspec}), self.root / f"{name}.ipynb"
         )
 
-    def open(self, page: Page, name: str) -> None:
-        """Open a notebook of this server, and wait until its kernel is idle."""
-        page.goto(f"{self.url}/lab/tree/{name}.ipynb?token={TOKEN}&reset")
-        page.wait_for_selector(".jp-Notebook .jp-CodeCell")
-        page.wait_for_selector("#jp-main-statusbar >> text=/ipykernel. . Idle/")
+    def open(self, page: Page, name: str, to_run: bool = True) -> Notebook:
+        """Open a notebook of this server beside those that are open, and wait until its cells are there.
+
+        If something is ``to_run``, wait until its kernel is idle, too.
+        """
+        page.evaluate(OPEN, f"{name}.ipynb")
+        page.wait_for_selector(f"{IN_FRONT} .jp-CodeCell")
+        page.wait_for_function(READY if to_run else SHOWN)
+        return Notebook(self, page, name)
+
+    def load(self, page: Page) -> None:
+        """Load the page, with no notebook open."""
+        page.goto(f"{self.url}/lab?token={TOKEN}&reset")
+        page.wait_for_function("window.jupyterapp?.shell.currentWidget")
+        page.evaluate(CLOSE_ALL)
+
+    def clear(self, page: Page) -> None:
+        """Close all notebooks without saving, and end their kernels."""
+        page.evaluate(CLOSE_ALL)
+        for kernel in self._ask("kernels"):
+            self._ask(f"kernels/{kernel['id']}", "DELETE")
+
+    def _ask(self, path: str, method: str = "GET") -> Any:
+        headers = {"Authorization": f"token {TOKEN}"}
+        request = urllib.request.Request(f"{self.url}/api/{path}", method=method, headers=headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or "null")
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook in a tab; it must be the one in front."""
+
+    lab: Lab
+    page: Page
+    name: str
+
+    def run_all(self) -> None:
+        """As the menu does."""
+        self.page.click(".lm-MenuBar-itemLabel:text-is('Run')")
+        self.page.click(".lm-Menu-itemLabel:text-is('Run All Cells')")
+
+    def run(self, source: str) -> None:
+        """Run the cell with this source."""
+        self.page.evaluate(RUN_CELL, source)
+
+    def restart_and_run_all(self) -> None:
+        """As the button does."""
+        self.page.click(f"{IN_FRONT} [data-command='notebook:restart-run-all']")
+        self.page.click(".jp-Dialog .jp-mod-accept")
+
+    def interrupt(self) -> None:
+        """As the button does."""
+        self.page.click(f"{IN_FRONT} [data-command='notebook:interrupt-kernel']")
+
+    def wait_for(self, text: str, without: str = "\0") -> None:
+        """Until the outputs hold ``text`` and not ``without``."""
+        shown = f"[...document.querySelectorAll('{IN_FRONT} .jp-OutputArea-output')].map(e => e.innerText).join('\\n')"
+        true = f"([text, without]) => ((shown) => shown.includes(text) && !shown.includes(without))({shown})"
+        try:
+            self.page.wait_for_function(true, arg=[text, without])
+        except TimeoutError:
+            pytest.fail(f"{text!r} without {without!r} is not shown, but:\n{self.page.evaluate(shown)}")
+
+    def save(self) -> Any:
+        """The notebook as it is in the file after a save."""
+        self.page.evaluate("() => jupyterapp.commands.execute('docmanager:save')")
+        saved = nbformat.read(self.lab.root / f"{self.name}.ipynb", 4)
+        nbformat.validate(saved)
+        return saved
+
+    def reload(self) -> None:
+        """Reload the page; the notebook is opened again, with the kernel that it had."""
+        self.page.reload()
+        self.page.wait_for_selector(f"{IN_FRONT} .jp-CodeCell")
+        self.page.wait_for_function(READY)
+
+    def outputs(self) -> list[str]:
+        """What is shown, one text an output."""
+        return [element.inner_text() for element in self.page.locator(f"{IN_FRONT} .jp-OutputArea-output").all()]
 
 
 def free_port() -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from lab_server import Lab
+from lab_server import IN_FRONT, Lab
 from playwright.sync_api import Page
 from work_at_file import Work
 
@@ -17,7 +17,10 @@ from harness_nb.notebook.parts import parts_of
 pytestmark = pytest.mark.browser
 
 GOLDEN = Path(__file__).parent.parent / "notebook" / "golden.ipynb"
-DIRTY = ".lm-TabBar-tab.lm-mod-current.jp-mod-dirty"
+SAVE = """() => {
+    window.saved = false;
+    jupyterapp.commands.execute("docmanager:save").then(() => (window.saved = true));
+}"""
 
 
 def cells_of(path: Path) -> list[dict[str, Any]]:
@@ -28,32 +31,31 @@ def cells_of(path: Path) -> list[dict[str, Any]]:
 
 def save(page: Page) -> bool:
     """Save as a person does, and overwrite where JupyterLab asks; whether it did."""
-    page.keyboard.press("Control+s")
-    dialog = page.locator(".jp-Dialog button", has_text="Overwrite")
-    page.wait_for_function(f"() => document.querySelector('.jp-Dialog') || !document.querySelector('{DIRTY}')")
-    asked = dialog.count() > 0
+    page.evaluate(SAVE)
+    page.wait_for_function("window.saved || document.querySelector('.jp-Dialog')")
+    asked = not page.evaluate("window.saved")
     if asked:
-        dialog.click()
-    page.wait_for_function(f"() => !document.querySelector('.jp-Dialog') && !document.querySelector('{DIRTY}')")
+        page.click(".jp-Dialog button:has-text('Overwrite')")
+        page.wait_for_function("window.saved")
     return asked
 
 
 def write_in_cell(page: Page, number: int, text: str) -> None:
     """Put text at the end of a code cell."""
-    page.click(f".jp-Notebook .jp-CodeCell >> nth={number} >> .cm-content")
+    page.click(f"{IN_FRONT} .jp-CodeCell >> nth={number} >> .cm-content")
     page.keyboard.press("Control+End")
     page.keyboard.type(text)
     page.keyboard.press("Escape")
 
 
 def test_what_a_person_writes_and_what_the_session_adds_are_both_in_the_file(lab: Lab, page: Page) -> None:
-    folder = lab.root / "harness_sessions"
-    folder.mkdir(exist_ok=True)
+    folder = lab.root / "open" / "harness_sessions"
+    folder.mkdir(parents=True)
     work = Work(folder / "s1.ipynb")
     work.begin()
     for number in (1, 2):
         work.step(number)
-    lab.open(page, "harness_sessions/s1")
+    lab.open(page, "open/harness_sessions/s1", to_run=False)
     write_in_cell(page, 0, "  # looks right")
     work.step(3)
     assert save(page), "JupyterLab asks, for the file has changed since it was opened"
@@ -86,14 +88,9 @@ def test_merely_saving_in_jupyterlab_is_no_edit(lab: Lab, page: Page) -> None:
     path = lab.root / "golden.ipynb"
     before = json.loads(GOLDEN.read_bytes())
     path.write_text(json.dumps(before))
-    lab.open(page, "golden")
+    lab.open(page, "golden", to_run=False)
     written = path.stat().st_mtime_ns
-    page.keyboard.press("Control+s")
-    for _ in range(100):
-        page.wait_for_timeout(100)
-        if path.stat().st_mtime_ns != written:
-            break
-    save(page)
+    assert not save(page)
     saved = cells_of(path)
     assert path.stat().st_mtime_ns != written
     assert [cell["id"] for cell in saved] == [cell["id"] for cell in before["cells"]]

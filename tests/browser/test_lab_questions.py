@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import nbformat
 import pytest
 from lab_server import Lab
 from playwright.sync_api import Page
-from test_lab import run_all, wait_for_text
 
 pytestmark = pytest.mark.browser
 
@@ -16,24 +14,19 @@ CODE = "import getpass\nname = input('name? ')\nword = getpass.getpass('word: ')
 def test_the_answer_is_typed_into_the_cell(lab: Lab, page: Page) -> None:
     script = [{"text": "I ask.", "calls": [{"name": "python", "arguments": {"code": CODE}}]}, {"text": "Thanks."}]
     lab.write("ask", script, "%load_ext harness_nb", "%%agent --model scripted:ask.json\nGreet the person")
-    lab.open(page, "ask")
-    run_all(page)
+    notebook = lab.open(page, "ask")
+    notebook.run_all()
     page.wait_for_selector(".jp-Stdin-prompt >> text=The running code asks: name?")
-    wait_for_text(page, "? waiting for your answer")
+    notebook.wait_for("? waiting for your answer")
     assert page.locator(".jp-OutputArea-output pre >> text=input('name? ')").count() == 1
     page.fill(".jp-Stdin-input", "Ada")
     page.keyboard.press("Enter")
     page.wait_for_selector(".jp-Stdin-prompt >> text=The running code asks: word:")
     page.fill(".jp-Stdin-input[type=password]", "hush-hush")
     page.keyboard.press("Enter")
-    wait_for_text(page, "name? Ada\nword: ········\nADA 9", without="waiting for your answer")
-    wait_for_text(page, "✓ finished · 2 turns")
-    page.click(".jp-CodeCell >> nth=1")
-    page.keyboard.press("Control+s")
-    page.wait_for_selector(".jp-mod-current:not(.jp-mod-dirty)[title*='ask.ipynb']")
-    saved = nbformat.read(lab.root / "ask.ipynb", 4)
-    nbformat.validate(saved)
-    assert "hush-hush" not in str(saved)
-    shown = [element.inner_text() for element in page.locator(".jp-OutputArea-output").all()]
+    notebook.wait_for("name? Ada\nword: ········\nADA 9", without="waiting for your answer")
+    notebook.wait_for("✓ finished · 2 turns")
+    assert "hush-hush" not in str(notebook.save())
+    shown = notebook.outputs()
     places = [next(n for n, text in enumerate(shown) if words in text) for words in ("asks: word:", "Thanks.", "✓ fin")]
     assert places == sorted(places)

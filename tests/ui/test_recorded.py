@@ -168,9 +168,9 @@ def test_rewind_shows_what_would_change_and_asks_before(done: str) -> None:
         in told
     )
     assert told.endswith(f"harness_sessions/{fork}.ipynb")
-    assert desk.current.options({}) == {"session": fork}
+    assert desk.current.options({}) == {"model": "scripted:script.json", "session": fork}
     assert desk.current.options({"new": True}) == {"new": True}
-    assert desk.current.options({"dir": "elsewhere"}) == {"dir": "elsewhere"}
+    assert "session" not in desk.current.options({"dir": "elsewhere"})
 
 
 def test_rewind_changes_nothing_where_nobody_can_be_asked_but_for_yes(done: str) -> None:
@@ -209,7 +209,7 @@ def test_a_fork_leaves_the_notebook_in_its_session(done: str, tmp_path: Path) ->
     assert (notes(), (tmp_path / "a copy" / "notes.txt").exists(), desk.current.id) == ("second\n", False, "")
     told = desk.do(f"fork {done}")
     (here,) = set(session_ids(tmp_path)) - {done}
-    assert f"{here} is {done} as it was after step 4" in told and f"or %agent resume {here}. " in told
+    assert f"{here} is {done} as it was after step 4" in told and f"%%agent --session {here}. " in told
     task = recorded.resume_task(desk, **recorded.read_words("resume", f"{fork} --dir 'a copy'"))
     assert task is not None and task.settings.directory == tmp_path / "a copy"
 
@@ -352,6 +352,7 @@ async def test_they_work_in_the_workspace_of_the_current_session(
     desk = Desk()
     desk.current.session = session
     desk.current.kept = {"dir": "sub"}
+    desk.current._settings = session._settings
     told = desk.do("rewind 2 --yes")
     assert (tmp_path / "sub" / "notes.txt").read_text() == "first\n"
     assert told.endswith(f"sub/harness_sessions/{desk.current.id}.ipynb")

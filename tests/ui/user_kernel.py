@@ -24,6 +24,8 @@ def finish(client: Any, message: str, interrupt_at: str = "") -> tuple[dict[str,
     interrupted = False
     while True:
         got = client.get_iopub_msg(timeout=60)
+        if got["parent_header"].get("msg_id") != message:
+            continue  # late answers to the question whether the kernel is there
         content = got["content"]
         if got["msg_type"].endswith("display_data"):
             key = content.get("transient", {}).get("display_id") or f"display {len(shown)}"
@@ -33,6 +35,7 @@ def finish(client: Any, message: str, interrupt_at: str = "") -> tuple[dict[str,
             client.manager.interrupt_kernel()
         if got["msg_type"] == "status" and content["execution_state"] == "idle":
             break
-    reply = client.get_shell_msg(timeout=60)
-    assert reply["parent_header"]["msg_id"] == message
-    return reply["content"], shown
+    while True:
+        reply = client.get_shell_msg(timeout=60)
+        if reply["parent_header"]["msg_id"] == message:
+            return reply["content"], shown

@@ -1,4 +1,4 @@
-// The page's half of "put these cells below that cell", for JupyterLab 4 and Notebook 7. Written by hand: there is no
+// The page's half of "put these cells below that cell", for JupyterLab 4.4 and Notebook 7.4. Written by hand: there is no
 // build step. The kernel's half is harness_nb/ui/here.py; the two talk over a comm that the kernel opens.
 //
 // Protocol, version 1. Messages of the page carry {version, from: ID OF THIS PAGE} and are said again until answered,
