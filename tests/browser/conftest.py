@@ -70,9 +70,12 @@ def lab(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab
             server.wait()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def loaded(chromium: str, lab: Lab) -> Iterator[Page]:
-    """A page with JupyterLab. Loading it takes seconds, so the tests share it."""
+    """A page with JupyterLab. Loading it takes seconds, so the tests of a module share it.
+
+    No wider: while it is open, playwright's event loop runs in this thread, and no other test could have one.
+    """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         page = browser.new_page(viewport={"width": 1200, "height": 4000})  # cells out of sight are not in the page
