@@ -28,6 +28,14 @@ class ReasoningDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class CallDelta:
+    """A piece of the argument text of a tool call, as it comes in, for the screen only. ``name`` is the tool's."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Withdrawn:
     """What was streamed since the request is withdrawn: the attempt failed and is made again.
 
@@ -37,7 +45,7 @@ class Withdrawn:
     reason: str
 
 
-Delta = TextDelta | ReasoningDelta | Withdrawn
+Delta = TextDelta | ReasoningDelta | CallDelta | Withdrawn
 
 
 @dataclass(frozen=True, slots=True)

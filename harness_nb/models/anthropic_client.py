@@ -15,7 +15,7 @@ import anthropic
 import httpx2
 
 from harness_nb.errors import ModelError
-from harness_nb.models.endpoint import CONNECT_TIMEOUT, Endpoint
+from harness_nb.models.endpoint import CONNECT_TIMEOUT, Endpoint, plain_error
 from harness_nb.models.quirks import Quirks
 from harness_nb.types import JsonObject
 
@@ -54,11 +54,8 @@ class AnthropicClient:
             stream = await method(path, cast_to=object, stream=True, stream_cls=anthropic.AsyncStream[Any])
         except anthropic.APIStatusError as error:
             return error.response
-        except anthropic.APITimeoutError as error:
-            raise TimeoutError(str(error)) from error
         except anthropic.APIConnectionError as error:
-            cause = error.__cause__ or error
-            raise ConnectionError(str(cause).strip() or type(cause).__name__) from error
+            raise plain_error(error) from error
         except anthropic.AnthropicError as error:
             raise ModelError(f"The request could not be made: {error}") from error
         response: httpx2.Response = stream.response

@@ -15,7 +15,7 @@ from harness_nb.models.calls import read_call, with_unique_ids
 from harness_nb.models.endpoint import DONE
 from harness_nb.models.pricing import read_figure
 from harness_nb.models.remote import PAUSED
-from harness_nb.ports import Delta, ReasoningDelta, TextDelta
+from harness_nb.ports import CallDelta, Delta, ReasoningDelta, TextDelta
 from harness_nb.types import JsonObject, Message, TextPart, ToolCall, Usage
 
 _BETWEEN = "\n\n"
@@ -49,6 +49,11 @@ class AnthropicReply:
     @property
     def ended(self) -> bool:
         """Whether the terminal event has come."""
+        return self._ended
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of the answer can still come."""
         return self._ended
 
     def feed(self, event: JsonObject) -> Iterator[Delta]:
@@ -126,6 +131,8 @@ class AnthropicReply:
             yield from self._show(index, ReasoningDelta(piece))
         elif kind == "input_json_delta":
             self._inputs[index] = self._inputs.get(index, "") + piece
+            if piece and block.get("type") == "tool_use":
+                yield CallDelta(str(block.get("name") or ""), piece)
         elif kind == "signature_delta":
             block["signature"] = delta.get("signature")
         elif kind == "citations_delta":

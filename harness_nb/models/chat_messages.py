@@ -20,6 +20,7 @@ PROVIDER = "openai-chat"
 
 NO_IMAGE = "[a picture was left out: this model or its server takes none]"
 IMAGES_FOLLOW = "[the pictures of this result follow in the next user message]"
+NOTHING: JsonObject = {"role": "assistant", "content": ""}
 SEEN = "I have the results."
 """Stands between a result and a user message where a server wants a reply there."""
 
@@ -62,7 +63,9 @@ def write_messages(messages: Sequence[Message], quirks: Quirks) -> list[JsonObje
             written.append({"role": "tool", "tool_call_id": call_id, "content": _write_result(message.content, quirks)})
             pictures += _write_pictures(message, quirks)
         elif message.role == "assistant":
-            written.append(_write_reply(message, quirks))
+            reply = _write_reply(message, quirks)
+            if reply != NOTHING:  # servers reject a reply that says nothing
+                written.append(reply)
         else:
             role = quirks.system_role if message.role == "system" else message.role
             written.append({"role": role, "content": _write_content(message.content, quirks)})

@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from harness_nb.errors import ModelError, RefusalError, TransientModelError
+from harness_nb.errors import ContextOverflowError, ModelError, RefusalError, TransientModelError
 from harness_nb.models.calls import read_call, with_unique_ids
 from harness_nb.models.chat_messages import CALL_EXTRAS, PROVIDER
 from harness_nb.models.endpoint import DONE
 from harness_nb.models.pricing import read_figure
-from harness_nb.ports import Delta, ReasoningDelta, TextDelta
+from harness_nb.ports import CallDelta, Delta, ReasoningDelta, TextDelta
 from harness_nb.types import JsonObject, Message, TextPart, Usage
 
 _LENGTH = {"length", "max_tokens", "model_length"}
+_BROKEN = {"error", "abort", "cancelled", "network_error", "insufficient_system_resource"}
+"""Reasons that say that the server gave up in the middle: vLLM, SGLang, z.ai, DeepSeek."""
+
+_FILTERED = {"content_filter", "sensitive"}
+_FULL = "model_context_window_exceeded"
 _REASONING = ("reasoning_content", "reasoning")
 """Where servers put reasoning text: DeepSeek, vLLM and llama.cpp the first, OpenRouter and Ollama the second."""
 
@@ -84,12 +89,16 @@ class ChatReply:
         Raises:
             TransientModelError: if the stream ended before it was complete, or the server failed in the middle of it.
             RefusalError: if the model or a content filter refused.
+            ContextOverflowError: if the reply did not fit into what was left of the context window.
         """
         if self._finish is None and not self._done:
             raise TransientModelError(f"{self._where} ended the stream before the answer was complete.")
-        if self._finish == "error":
-            raise TransientModelError(f"{self._where} broke the answer off with an error of its own.")
-        if self._finish == "content_filter":
+        if self._finish in _BROKEN:
+            raise TransientModelError(f"{self._where} broke the answer off with an error of its own ({self._finish}).")
+        if self._finish == _FULL:
+            text = f"{self._where}: the conversation left too little of the model's context window for the answer."
+            raise ContextOverflowError(text, code=_FULL)
+        if self._finish in _FILTERED:
             raise RefusalError(f"A content filter of {self._where} stopped the answer.", code="content_filter")
         if refusal := "".join(self._refusals):
             raise RefusalError(f"The model behind {self._where} refused: {refusal}")
@@ -127,6 +136,11 @@ class ChatReply:
         """Whether the server has said that the stream is over."""
         return self._done
 
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of the answer can still come; its figures can."""
+        return self._done or (self._finish is not None and self._finish not in _BROKEN)
+
     def _take(self, delta: JsonObject) -> Iterator[Delta]:
         for name in _REASONING:
             if isinstance(text := delta.get(name), str) and text:
@@ -142,7 +156,7 @@ class ChatReply:
                 yield TextDelta(text)
         self._refusals.append(delta.get("refusal") or "")
         for piece in delta.get("tool_calls") or []:
-            self._take_call(piece)
+            yield from self._take_call(piece)
 
     def _take_detail(self, detail: JsonObject) -> None:
         """Add a piece of a reasoning item to the one with its index and type, or begin a new one."""
@@ -155,7 +169,7 @@ class ChatReply:
         else:
             self._details.append(dict(detail))
 
-    def _take_call(self, piece: JsonObject) -> None:
+    def _take_call(self, piece: JsonObject) -> Iterator[Delta]:
         """Add a piece to the call that it belongs to, or begin a new one."""
         function = piece.get("function") or {}
         call_id, name, arguments = piece.get("id") or "", function.get("name") or "", function.get("arguments")
@@ -167,8 +181,9 @@ class ChatReply:
             call.name += name
         if isinstance(arguments, dict):
             call.whole = arguments
-        else:
-            call.arguments += arguments or ""
+        elif arguments:
+            call.arguments += arguments
+            yield CallDelta(call.name, arguments)
 
     def _find(self, index: int | None, call_id: str, name: str) -> _Call:
         """The call under ``index``, else the last one; a new one where an id or a name says that another begins."""

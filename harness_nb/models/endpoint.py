@@ -16,7 +16,13 @@ import httpx2
 
 from harness_nb.errors import ModelError, TransientModelError
 from harness_nb.models.calls import mend
-from harness_nb.models.failures import model_error, read_complaint, read_error_body, read_retry_after
+from harness_nb.models.failures import (
+    connection_error,
+    model_error,
+    read_complaint,
+    read_error_body,
+    read_retry_after,
+)
 from harness_nb.models.quirks import Quirks, learn
 from harness_nb.models.sse import EventDecoder, ServerEvent
 from harness_nb.types import JsonObject
@@ -204,8 +210,7 @@ class Endpoint:
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise TransientModelError(f"{self.host} sent nothing for {self._timeout:.0f} s.") from error
         except (ConnectionError, httpx2.HTTPError) as error:
-            cause = str(error).strip() or type(error).__name__
-            raise TransientModelError(f"The connection to {self.host} failed: {cause}.") from error
+            raise connection_error(self.host, str(error).strip() or type(error).__name__) from error
         except httpx2.InvalidURL as error:
             raise ModelError(f"The request to {self.host} could not be made: {error}") from error
 
@@ -228,6 +233,16 @@ class Endpoint:
     def _without_key(self, text: str) -> str:
         """``text`` without the API key, which some servers repeat in their complaints."""
         return text.replace(self._api_key, "[key]") if len(self._api_key) >= 8 else text
+
+
+def plain_error(error: Exception) -> OSError:
+    """What ``Client`` raises where a library says that there was no connection, or that it took too long."""
+    cause = error.__cause__ or error
+    if isinstance(cause, httpx2.ConnectTimeout | httpx2.PoolTimeout):
+        return ConnectionError(f"no connection within {CONNECT_TIMEOUT:.0f} s")
+    if isinstance(cause, httpx2.TimeoutException):
+        return TimeoutError(str(error))
+    return ConnectionError(str(cause).strip() or type(cause).__name__)
 
 
 def _mended(value: JsonObject, text: str) -> JsonObject:

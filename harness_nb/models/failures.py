@@ -85,13 +85,33 @@ ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"not support (tool|function)|no endpoints found that support tool", "Name a model that can call tools."),
         (r"try pulling it|model .{1,80} not found", "Pull it (`ollama pull NAME`), or name a model that is there."),
         (r"no models? loaded", "Load a model in the server first."),
+        (r"unexpected endpoint", "Check the base URL (it often ends in /v1)."),
         (r"web_search", "This model or its server has no search of the web: leave --web out."),
         (r"deployment .{0,60}does not exist|DeploymentNotFound", "On Azure NAME is the name of your deployment."),
     )
 )
 """What to do about complaints of known servers, in which they do not say it or say it in their own terms."""
 
-WAIT_TEXT = re.compile(r"try again in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b", re.IGNORECASE)
+LASTING_TEXT = re.compile(r"unexpected endpoint", re.IGNORECASE)
+"""LM Studio says it with status 200."""
+
+HOPELESS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"certificate.verify.failed", re.IGNORECASE),
+        "The certificates of this system do not vouch for the server: add its authority to them, or name a file with "
+        "it in SSL_CERT_FILE.",
+    ),
+    (
+        re.compile(r"wrong.version.number|record.layer.failure|packet.length.too.long", re.IGNORECASE),
+        "The server does not speak TLS there: the base URL of a local one begins with http://, not with https://.",
+    ),
+)
+"""Failures of connections that another attempt cannot mend, and what can."""
+
+REFUSED = re.compile(r"connection attempts failed|refused|not known|getaddrinfo", re.IGNORECASE)
+NOBODY_THERE = "Is the server running, and is the base URL right?"
+
+WAIT_TEXT = re.compile(r"(?:try again|retry) in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +206,15 @@ def model_error(
     return kind(f"{text} {advice}".strip(), code=code, status=status, retry_after=retry_after)
 
 
+def connection_error(where: str, cause: str) -> ModelError:
+    """The typed error for a connection to ``where`` that could not be made or was lost; ``cause`` says why."""
+    text = f"The connection to {where} failed: {cause.rstrip('. ')}."
+    advice = next((said for says, said in HOPELESS if says.search(cause)), None)
+    if advice is not None:
+        return ModelError(f"{text} {advice}")
+    return TransientModelError(f"{text} {NOBODY_THERE}" if REFUSED.search(cause) else text)
+
+
 def _classify(
     status: int | None, codes: set[str], message: str, should_retry: bool | None
 ) -> tuple[type[ModelError], str]:
@@ -203,6 +232,8 @@ def _classify(
             ModelError,
             "Check the model's name and the base URL; a server without this API may have chat:NAME.",
         )
+    if LASTING_TEXT.search(message):
+        return ModelError, ""
     if should_retry is not None:
         return (TransientModelError if should_retry else ModelError), ""
     if codes & TRANSIENT_CODES:

@@ -15,7 +15,7 @@ import openai
 
 from harness_nb.errors import ModelError
 from harness_nb.models.address import Address, read_address
-from harness_nb.models.endpoint import CONNECT_TIMEOUT, Endpoint
+from harness_nb.models.endpoint import CONNECT_TIMEOUT, Endpoint, plain_error
 from harness_nb.models.quirks import Quirks
 from harness_nb.types import JsonObject
 
@@ -63,11 +63,8 @@ class OpenAIClient:
             )
         except openai.APIStatusError as error:
             return error.response
-        except openai.APITimeoutError as error:
-            raise TimeoutError(str(error)) from error
         except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            raise ConnectionError(str(cause).strip() or type(cause).__name__) from error
+            raise plain_error(error) from error
         except openai.OpenAIError as error:
             raise ModelError(f"The request could not be made: {error}") from error
         response: httpx2.Response = stream.response

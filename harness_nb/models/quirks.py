@@ -94,8 +94,8 @@ CHAT_MODELS: dict[str, dict[str, Any]] = {
 class Lesson:
     """A complaint whose text ``says`` this teaches ``change``; named groups are numbers that it teaches too.
 
-    ``layout`` lessons are about how a conversation is laid out. Local servers have chat templates that complain of it
-    with status 500, where other lessons are not looked for.
+    ``layout`` lessons are about how a conversation is laid out and what it is made of. Local servers complain of it
+    with status 500 (chat templates, and llama.cpp of pictures), where other lessons are not looked for.
     """
 
     says: re.Pattern[str]
@@ -118,6 +118,7 @@ LESSONS: tuple[Lesson, ...] = (
             r"(not|un)\s?-?(be )?(support|allow)|roles? must alternate", layout=True, system_role="user"),
     _lesson(r"content\W.{0,60}\b(null|none)\b|\b(null|none)\b.{0,30}\bcontent\b|missing.{0,20}content|"
             r"content\W{0,3} (field )?is required", layout=True, null_content=False),
+    _lesson(r"image input is not supported|not support multi-?modal", layout=True, images=False),
     _lesson(r"invalid_encrypted_content|could not be (decrypted|verified)|not persisted|required following item",
             provider_items=False),
     _lesson(r"encrypted[ _]content|\binclude\b(?!_)", encrypted_reasoning=False),

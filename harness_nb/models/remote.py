@@ -15,7 +15,7 @@ from functools import partial
 from typing import Protocol
 
 from harness_nb.budget import add_usage
-from harness_nb.errors import ModelError
+from harness_nb.errors import ModelError, TransientModelError
 from harness_nb.models.calls import with_unique_ids
 from harness_nb.models.chat_messages import PROVIDER as CHAT_PROVIDER
 from harness_nb.models.endpoint import Endpoint
@@ -41,6 +41,11 @@ class Reply(Protocol):
     @property
     def ended(self) -> bool:
         """Whether the terminal event has come."""
+        ...
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of the answer can still come, though its figures may be lost."""
         ...
 
     @property
@@ -168,15 +173,19 @@ class RemoteModel:
         build = partial(self._build, messages, tools, settings)
         forms = TextForms(tools) if self._endpoint.quirks.text_forms else None
         streamed = False
-        async with aclosing(self._endpoint.events(self._api.path, build)) as events:
-            async for event in events:
-                for delta in reply.feed(event):
-                    streamed |= isinstance(delta, TextDelta)
-                    for shown in forms.feed(delta.text) if forms and isinstance(delta, TextDelta) else (delta,):
-                        yield shown
-                if reply.ended:  # not every server closes the connection then
-                    break
-        message = reply.message(messages)
+        try:
+            async with aclosing(self._endpoint.events(self._api.path, build)) as events:
+                async for event in events:
+                    for delta in reply.feed(event):
+                        streamed |= isinstance(delta, TextDelta)
+                        for shown in forms.feed(delta.text) if forms and isinstance(delta, TextDelta) else (delta,):
+                            yield shown
+                    if reply.ended:  # not every server closes the connection then
+                        break
+        except TransientModelError:
+            if not reply.whole:  # an answer that is there is not paid for again
+                raise
+        message = cut_at_limit(reply.message(messages), settings)
         if message.text and not streamed:
             for delta in forms.feed(message.text) if forms else (TextDelta(message.text),):
                 yield delta
@@ -185,19 +194,30 @@ class RemoteModel:
                 yield delta
             message = with_text_forms(message, forms, messages)
         self.accepts_images = self._endpoint.quirks.images  # false once the server has rejected a picture
+        usage = self._priced(message, reply.searches)
+        yield message.model_copy(update={"usage": usage, "model": message.model or self._model})
+
+    def _priced(self, message: Message, searches: int) -> Usage:
+        """The usage of a reply with its searches, and with its cost, unless the provider has told that."""
         usage = message.usage or Usage()
         if usage.cost_usd is None or not self._endpoint.quirks.cost_in_usage:
-            cost = self.tariff.cost(usage, served=message.model, searches=reply.searches)
+            cost = self.tariff.cost(usage, served=message.model, searches=searches)
             usage = usage.model_copy(update={"cost_usd": cost})
-        if reply.searches:
-            usage = usage.model_copy(update={"searches": reply.searches})
-        yield message.model_copy(update={"usage": usage, "model": message.model or self._model})
+        return usage.model_copy(update={"searches": searches}) if searches else usage
 
     def _build(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, quirks: Quirks
     ) -> JsonObject:
         kept = keep_last_pictures(messages, quirks.image_limit)
         return self._api.write(self._model, kept, tools, settings, quirks)
+
+
+def cut_at_limit(message: Message, settings: ModelSettings) -> Message:
+    """``message``, as cut off where it has all the tokens that it might have: llama.cpp does not say so itself."""
+    written, limit = message.usage.output_tokens if message.usage else None, settings.max_output_tokens
+    if message.finish_reason != "stop" or written is None or limit is None or written < limit:
+        return message
+    return message.model_copy(update={"finish_reason": "length"})
 
 
 def with_text_forms(message: Message, forms: TextForms, messages: Sequence[Message]) -> Message:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from harness_nb.errors import ModelError, StoreError, UsageError
 from harness_nb.events import Event, ModelReplied, parse_event
 from harness_nb.models.calls import with_unique_ids
-from harness_nb.models.playback import play_text
+from harness_nb.models.playback import play_reply
 from harness_nb.ports import Delta, ModelSettings
 from harness_nb.types import Message, ToolSpec, Usage
 
@@ -40,6 +40,19 @@ class ReplayModel:
         """Replies that have not had their turn."""
         return len(self._replies) - self._played
 
+    def assert_used_up(self) -> None:
+        """For tests and evaluations: the whole record was played.
+
+        Raises:
+            AssertionError: if replies are left, with the first of them.
+        """
+        if self.unplayed:
+            first = self._replies[self._played].model_dump_json(include={"content", "tool_calls"})
+            raise AssertionError(
+                f"{self.name}: {self.unplayed} of {len(self._replies)} replies were not played; next would be "
+                f"{first[:300]}"
+            )
+
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> AsyncGenerator[Delta | Message]:
@@ -55,7 +68,8 @@ class ReplayModel:
             )
         reply = self._replies[self._played]
         self._played += 1
-        async with aclosing(play_text(reply.text)) as deltas:
+        calls = [(call.name, call.arguments if call.malformed is None else call.malformed) for call in reply.tool_calls]
+        async with aclosing(play_reply(reply.text, calls)) as deltas:
             async for delta in deltas:
                 yield delta
         yield _as_replayed(reply, messages)

@@ -63,7 +63,9 @@ def write_items(message: Message, quirks: Quirks) -> list[JsonObject]:
         return [{"role": message.role, "content": _write_content(message.content, quirks)}]
     if message.provider == PROVIDER and message.provider_items and quirks.provider_items:
         return list(message.provider_items)
-    items: list[JsonObject] = [{"role": "assistant", "content": message.text}] if message.text else []
+    items: list[JsonObject] = []
+    if message.text:  # with its type: llama.cpp knows a reply by it
+        items.append({"type": "message", "role": "assistant", "content": message.text})
     for call in message.tool_calls:
         items.append(
             {

@@ -19,7 +19,7 @@ from harness_nb.models.quirks import responses_quirks
 from harness_nb.models.remote import Api, RemoteModel
 from harness_nb.models.response_items import PROVIDER, write_request
 from harness_nb.models.retry import Sleep
-from harness_nb.ports import Delta, ReasoningDelta, TextDelta
+from harness_nb.ports import CallDelta, Delta, ReasoningDelta, TextDelta
 from harness_nb.types import JsonObject, Message, TextPart, Usage
 
 _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
@@ -38,6 +38,7 @@ class ResponseReply:
         self._where = where
         self._failure = failure
         self._items: list[tuple[int, JsonObject]] = []
+        self._begun: dict[object, JsonObject] = {}
         self._response: JsonObject | None = None
         self._text_item: object = None
 
@@ -55,6 +56,11 @@ class ResponseReply:
     def ended(self) -> bool:
         """Whether the terminal event has come."""
         return self._response is not None
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of the answer can still come."""
+        return self.ended
 
     def feed(self, event: JsonObject) -> Iterator[Delta]:
         """Take one event; yield what it gives to see. Unknown events are passed over.
@@ -74,8 +80,13 @@ class ResponseReply:
         elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
             index = event.get("output_index")
             self._items.append((index if isinstance(index, int) else len(self._items), event["item"]))
+        elif kind == "response.output_item.added" and (event.get("item") or {}).get("type") == "function_call":
+            item = event["item"]
+            self._begun[_key({**event, "item_id": item.get("id")})] = {**item, "arguments": ""}
         elif kind == "response.output_text.delta":
             yield from self._text(event)
+        elif kind in ("response.function_call_arguments.delta", "response.function_call_arguments.done"):
+            yield from self._arguments(event)
         elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             if text := str(event.get("delta") or ""):
                 yield ReasoningDelta(text)
@@ -105,23 +116,36 @@ class ResponseReply:
 
     def _end(self, response: JsonObject, kind: str) -> None:
         status = kind.removeprefix("response.")
+        if status == "completed" and response.get("status") in ("incomplete", "failed", "cancelled"):
+            status = response["status"]  # some servers end every stream with the same event
         if status not in ("completed", "incomplete"):
             error = response.get("error") or {"message": f"The response is {status}."}
             raise self._failure({"error": error})
         self._response = {**response, "status": status}
 
     def _text(self, event: JsonObject) -> Iterator[Delta]:
-        item = event.get("item_id", event.get("output_index"))
-        if self.streamed and item != self._text_item:
+        key = _key(event)
+        if self.streamed and key != self._text_item:
             yield TextDelta(_BETWEEN)
-        self._text_item = item
+        self._text_item = key
         if text := str(event.get("delta") or ""):
             self.streamed = True
+            item = self._begun.setdefault(key, {"type": "message", "content": [{"type": "output_text", "text": ""}]})
+            item["content"][0]["text"] += text
             yield TextDelta(text)
+
+    def _arguments(self, event: JsonObject) -> Iterator[Delta]:
+        item, piece = self._begun.get(_key(event)), str(event.get("delta") or "")
+        if item is None:
+            return
+        item["arguments"] = event.get("arguments") or item["arguments"] + piece  # "done" has them whole
+        if piece:
+            yield CallDelta(str(item.get("name") or ""), piece)
 
     def _assemble(self, messages: Sequence[Message]) -> Message:
         response = self._response or {}
-        items = self._whole_items(response)
+        own = self._whole_items(response)
+        items = own or list(self._begun.values())
         text = _text_of(items, self._where)
         found = [item for item in items if item.get("type") == "function_call"]
         read = [
@@ -145,14 +169,22 @@ class ResponseReply:
             model=response.get("model") or None,
             provider=PROVIDER,
             # Items of a cut reply would be refused (reasoning that nothing follows), and so would ids that we changed.
-            provider_items=tuple(items) if whole and same_ids else (),
+            provider_items=tuple(own) if whole and same_ids else (),
         )
 
     def _whole_items(self, response: JsonObject) -> list[JsonObject]:
-        """The items in order: the ones that were announced as done, or the final list where it has more."""
+        """The items in order: the ones that were announced as done, or the final list where it has more.
+
+        None where a server tells neither; what came in pieces is all there is then.
+        """
         done = [item for _, item in sorted(self._items, key=lambda pair: pair[0])]
         final = [item for item in response.get("output") or [] if isinstance(item, dict)]
         return final if len(final) > len(done) else done
+
+
+def _key(event: JsonObject) -> object:
+    """What tells the item of an event from others; servers leave out the one or the other."""
+    return event.get("item_id") or event.get("output_index")
 
 
 def _text_of(items: Sequence[JsonObject], where: str) -> str:

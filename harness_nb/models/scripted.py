@@ -44,7 +44,7 @@ from harness_nb.errors import (
 from harness_nb.models.calls import read_call, with_unique_ids
 from harness_nb.models.estimate import estimate_request
 from harness_nb.models.failures import Complaint, model_error
-from harness_nb.models.playback import play_text
+from harness_nb.models.playback import play_reply
 from harness_nb.models.retry import Sleep, stream_with_retries
 from harness_nb.ports import Delta, ModelSettings
 from harness_nb.types import JsonObject, Message, TextPart, ToolSpec, Usage
@@ -183,7 +183,8 @@ class ScriptedModel:
     async def _attempt(self, messages: Sequence[Message]) -> AsyncGenerator[Delta | Message]:
         reply = self._next
         self._played += 1
-        async with aclosing(play_text(reply.text, reasoning=reply.reasoning, delay=reply.delay)) as deltas:
+        calls = [(call.name, call.arguments) for call in reply.calls]
+        async with aclosing(play_reply(reply.text, calls, reasoning=reply.reasoning, delay=reply.delay)) as deltas:
             async for delta in deltas:
                 yield delta
         if reply.error:

@@ -16,7 +16,7 @@ from typing import TypeVar, assert_never
 from harness_nb import events as ev
 from harness_nb.budget import add_usage
 from harness_nb.outputs import format_bytes
-from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
+from harness_nb.ports import CallDelta, Delta, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.recordings import REPLAY
 from harness_nb.types import Usage
 from harness_nb.ui import html
@@ -31,7 +31,7 @@ FINISH = "finish"
 SETUP = "setup"
 WAIT = "wait"
 
-ModelItem = TextDelta | ReasoningDelta | Withdrawn | ev.ModelRequested | ev.ModelReplied
+ModelItem = TextDelta | ReasoningDelta | CallDelta | Withdrawn | ev.ModelRequested | ev.ModelReplied
 NoteItem = (
     ev.ContextOffloaded
     | ev.ContextCompacted
@@ -72,7 +72,7 @@ class Screen:
     def apply(self, item: ev.Event | Delta) -> None:
         """Fold one item."""
         match item:
-            case TextDelta() | ReasoningDelta() | Withdrawn() | ev.ModelRequested() | ev.ModelReplied():
+            case TextDelta() | ReasoningDelta() | CallDelta() | Withdrawn() | ev.ModelRequested() | ev.ModelReplied():
                 self._apply_model(item)
             case ev.SessionStarted():
                 self._do("starting the tool kernel")
@@ -134,6 +134,8 @@ class Screen:
             case ReasoningDelta():
                 self._do("thinking")
                 self._current_reply().add_reasoning(item.text)
+            case CallDelta():
+                self._do(f"writing a call of {item.name}" if item.name else "writing a call")
             case Withdrawn():
                 self._current_reply().withdraw(item.reason)
                 self._reply = None

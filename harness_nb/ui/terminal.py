@@ -16,7 +16,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from harness_nb import events as ev
-from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
+from harness_nb.ports import CallDelta, Delta, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import Status
 from harness_nb.ui.last_line import count_turns, duration, usage_words
 from harness_nb.ui.source import call_title, visible
@@ -63,6 +63,8 @@ class TerminalDisplay:
         match item:
             case TextDelta() | ReasoningDelta():
                 self._write(item.text, "dim italic" if isinstance(item, ReasoningDelta) else "")
+            case CallDelta():
+                pass
             case Withdrawn():
                 self._line(f"↻ withdrawn: {item.reason}", "yellow")
             case ev.ModelReplied():

@@ -23,6 +23,7 @@ class Request:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    raw: bytes = b""
 
 
 def json_answer(value: Any, status: int = 200, **headers: str) -> Answer:
@@ -88,7 +89,7 @@ class CannedServer:
         first, *lines = head.strip().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
-        self.requests.append(Request(first.split()[1], headers, json.loads(body or b"{}")))
+        self.requests.append(Request(first.split()[1], headers, json.loads(body or b"{}"), body))
         answer = self.answers.pop(0) if self.answers else error_answer(418, "no answer is prepared")
         fields = {**answer.headers, "transfer-encoding": "chunked", "connection": "close"}
         head_lines = [f"HTTP/1.1 {answer.status} Canned", *(f"{name}: {value}" for name, value in fields.items())]

@@ -30,6 +30,14 @@ ANSWERS: dict[str, Callable[[dict[str, Any]], Answer]] = {
 }
 """The adapters behind HTTP: how a scripted reply looks on their wire."""
 
+MAKERS: dict[str, Callable[..., RemoteModel]] = {
+    "responses": responses_model,
+    "chat": chat_model,
+    "anthropic": anthropic_model,
+}
+MOCK_TIMEOUT = 1.0
+"""Seconds of silence that count as a lost answer in front of ``llmock``: streams that stall are waited for so long."""
+
 
 @pytest.fixture
 def naps() -> Naps:
@@ -61,6 +69,15 @@ async def chat(server: CannedServer, naps: Naps) -> AsyncIterator[RemoteModel]:
 @pytest_asyncio.fixture
 async def anthropic(server: CannedServer, naps: Naps) -> AsyncIterator[RemoteModel]:
     model = anthropic_model("claude-sonnet-5-5", base_url=server.url, api_key="sk-ant-0123", timeout=20, sleep=naps)
+    yield model
+    await model.aclose()
+
+
+@pytest_asyncio.fixture(params=MAKERS)
+async def mocked(request: pytest.FixtureRequest, llmock: Any, naps: Naps) -> AsyncIterator[RemoteModel]:
+    """Each adapter in turn, in front of ``llmock``."""
+    url = llmock.base_url("anthropic" if request.param == "anthropic" else "openai")
+    model = MAKERS[request.param]("gpt-4o", base_url=url, api_key="x", timeout=MOCK_TIMEOUT, sleep=naps)
     yield model
     await model.aclose()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +12,10 @@ from canned_server import Answer, CannedServer, error_answer, json_answer, sse
 from stand_ins import PICTURE, PROMPT, TOOLS, Naps
 from wire import chat_chunk
 
-from harness_nb.errors import ModelError, RefusalError, TransientModelError
+from harness_nb.errors import ContextOverflowError, ModelError, RefusalError, TransientModelError
+from harness_nb.models.chat import chat_model
 from harness_nb.models.remote import RemoteModel
-from harness_nb.ports import ModelSettings, ReasoningDelta, TextDelta, Withdrawn
+from harness_nb.ports import CallDelta, ModelSettings, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import Message, TextPart, ToolCall, text_content
 
 Ask = Callable[..., Any]
@@ -173,7 +175,7 @@ async def test_a_server_that_ignores_stream_is_understood(chat: RemoteModel, ser
     choices = [{"message": reply, "finish_reason": "tool_calls"}]
     server.add(json_answer({"object": "chat.completion", "model": "served-name", "choices": choices, "usage": usage}))
     deltas, message = await ask(chat)
-    assert deltas == [ReasoningDelta("Hm."), TextDelta("All at once.")]
+    assert deltas == [ReasoningDelta("Hm."), TextDelta("All at once."), CallDelta("bash", LS)]
     assert message.tool_calls == (ToolCall(call_id="c1", name="bash", arguments={"command": "ls"}),)
     assert (message.usage.input_tokens, message.usage.output_tokens) == (9, 4)
     assert message.model == "served-name"
@@ -216,6 +218,8 @@ BROKEN = {
     "error chunk": Answer(sse(chat_chunk({"content": "Half an"}), {"error": {"message": "upstream", "code": 502}})),
     "error text": Answer(sse({"error": "the model crashed"})),
     "error as a reason": Answer(sse(chat_chunk({"content": "Half an"}), chat_chunk({}, "error"), done=True)),
+    "aborted": Answer(sse(chat_chunk({"content": "Half an"}), chat_chunk({}, "abort"), done=True)),
+    "no machine left": Answer(sse(chat_chunk({"content": "H"}), chat_chunk({}, "insufficient_system_resource"))),
 }
 
 
@@ -227,6 +231,39 @@ async def test_a_broken_stream_is_made_again_and_never_half_an_answer(
     deltas, message = await ask(chat)
     assert (message.text, message.tool_calls) == ("Whole.", ())
     assert sum(isinstance(delta, Withdrawn) for delta in deltas) == len(naps.seconds) == 1
+
+
+LATE = {
+    "dropped": Answer(sse(chat_chunk({"content": "Whole."}), chat_chunk({}, "stop")), end="drop"),
+    "broken JSON": Answer([*sse(chat_chunk({"content": "Whole."}), chat_chunk({}, "stop")), b'data: {"usa\n\n']),
+    "error chunk": Answer(sse(chat_chunk({"content": "Whole."}), chat_chunk({}, "stop"), {"error": "no figures"})),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+async def test_an_answer_that_is_there_is_not_paid_for_again(
+    name: str, chat: RemoteModel, server: CannedServer, ask: Ask
+) -> None:
+    server.add(LATE[name], good("Paid twice."))
+    _, message = await ask(chat)
+    assert (message.text, message.finish_reason) == ("Whole.", "stop")
+    assert len(server.requests) == 1
+
+
+async def test_a_full_context_window_is_an_overflow(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
+    server.add(Answer(sse(chat_chunk({"content": "Ha"}), chat_chunk({}, "model_context_window_exceeded"), done=True)))
+    with pytest.raises(ContextOverflowError, match="context window"):
+        await ask(chat)
+    assert len(server.requests) == 1
+
+
+async def test_a_reply_that_said_nothing_is_not_sent_back(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
+    """Mistral and others reject it."""
+    server.add(good(""), good())
+    _, empty = await ask(chat)
+    assert (empty.text, empty.tool_calls) == ("", ())
+    await ask(chat, (*PROMPT, empty, PROMPT[1]))
+    assert [message["role"] for message in server.bodies[1]["messages"]] == ["system", "user", "user"]
 
 
 async def test_a_stream_that_stays_cut_ends_in_a_typed_error(chat: RemoteModel, server: CannedServer, ask: Ask) -> None:
@@ -246,8 +283,9 @@ async def test_a_web_page_points_to_the_base_url(chat: RemoteModel, server: Cann
     [
         Answer(sse(chat_chunk({"refusal": "I will "}), chat_chunk({"refusal": "not."}), chat_chunk({}, "stop"))),
         Answer(sse(chat_chunk({"content": "I wi"}), chat_chunk({}, "content_filter"), done=True)),
+        Answer(sse(chat_chunk({"content": "I wi"}), chat_chunk({}, "sensitive"), done=True)),
     ],
-    ids=["refusal", "filter"],
+    ids=["refusal", "filter", "filter in other words"],
 )
 async def test_a_refusal_is_an_error_and_not_a_text(
     answer: Answer, chat: RemoteModel, server: CannedServer, ask: Ask
@@ -269,8 +307,6 @@ async def test_a_refusal_is_an_error_and_not_a_text(
 async def test_overflow_is_known_in_the_words_of_local_servers(
     message: str, kind: str | None, chat: RemoteModel, server: CannedServer, ask: Ask
 ) -> None:
-    from harness_nb.errors import ContextOverflowError
-
     server.add(json_answer({"error": {"message": message, "type": kind, "code": 400}}, 400))
     with pytest.raises(ContextOverflowError, match="context"):
         await ask(chat)
@@ -334,3 +370,21 @@ async def test_reasoning_is_shown_and_goes_back_only_where_it_is_asked_for(
     await ask(chat, (*PROMPT, message, PROMPT[1]))
     assert [field in body["messages"][-2] for body in server.bodies] == [False, False, True]
     assert server.bodies[2]["messages"][2] == {"role": "assistant", "content": "Yes.", field: "Hm, so."}
+
+
+async def test_https_before_a_server_without_tls_says_so(naps: Naps, ask: Ask) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    plain = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    url = f"https://127.0.0.1:{plain.sockets[0].getsockname()[1]}/v1"
+    model = chat_model("m", base_url=url, api_key="none", timeout=20, sleep=naps)
+    with pytest.raises(ModelError, match="begins with http://"):
+        await ask(model)
+    assert naps.seconds == []
+    await model.aclose()
+    plain.close()
+    await plain.wait_closed()

@@ -116,6 +116,24 @@ async def test_a_server_error_teaches_nothing_but_layout(
     assert len(naps.seconds) == 1
 
 
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+        "Multimodal data provided, but model does not support multimodal requests.",
+    ],
+)
+async def test_pictures_are_left_out_where_they_are_rejected_with_a_server_error(
+    complaint: str, chat: RemoteModel, server: CannedServer, ask: Ask, naps: Naps
+) -> None:
+    """As llama.cpp does."""
+    server.add(error_answer(500, complaint), good())
+    result = Message(role="tool", call_id="c1", content=(TextPart(text="plot"), PICTURE))
+    await ask(chat, (*PROMPT, result))
+    assert "picture was left out" in server.bodies[1]["messages"][-1]["content"]
+    assert (naps.seconds, chat.accepts_images) == ([], False)
+
+
 def test_users_in_a_row_are_one_where_roles_must_alternate() -> None:
     picture = Message(role="tool", call_id="call_b", content=(TextPart(text="plot"), PICTURE))
     messages = (*LOOP[:4], picture, LOOP[-1])

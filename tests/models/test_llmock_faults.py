@@ -12,28 +12,17 @@ import pytest
 from stand_ins import PROMPT, TOOLS, Naps
 
 from harness_nb.errors import ContextOverflowError, ModelError, TransientModelError
-from harness_nb.models.anthropic_model import anthropic_model
-from harness_nb.models.chat import chat_model
+from harness_nb.models.remote import RemoteModel
 from harness_nb.models.responses import responses_model
-from harness_nb.ports import Model, ModelSettings, TextDelta, Withdrawn
+from harness_nb.ports import ModelSettings, TextDelta, Withdrawn
 from harness_nb.types import Message, text_content
 
-ADAPTERS: dict[str, Any] = {"responses": responses_model, "chat": chat_model, "anthropic": anthropic_model}
 Ask = Callable[..., Any]
 
 
-@pytest.fixture(params=ADAPTERS)
-async def model(request: pytest.FixtureRequest, llmock: Any, naps: Naps) -> Any:
-    provider = "anthropic" if request.param == "anthropic" else "openai"
-    url = llmock.base_url(provider)
-    adapter: Model = ADAPTERS[request.param]("gpt-4o", base_url=url, api_key="x", timeout=1, sleep=naps)
-    yield adapter
-    await adapter.aclose()
-
-
-async def test_text(model: Model, llmock: Any, ask: Ask) -> None:
+async def test_text(mocked: RemoteModel, llmock: Any, ask: Ask) -> None:
     llmock.reply("A reply in several words.")
-    deltas, message = await ask(model)
+    deltas, message = await ask(mocked)
     assert message.text == "A reply in several words."
     assert len(deltas) > 2
     assert message.usage.input_tokens > 0
@@ -41,29 +30,29 @@ async def test_text(model: Model, llmock: Any, ask: Ask) -> None:
     assert llmock.last_request.status == 200
 
 
-async def test_a_tool_loop(model: Model, llmock: Any, ask: Ask) -> None:
+async def test_a_tool_loop(mocked: RemoteModel, llmock: Any, ask: Ask) -> None:
     llmock.call_tool("bash", {"command": "ls -l 'ü'"}).reply("Two files.")
-    _, first = await ask(model)
+    _, first = await ask(mocked)
     assert [(call.name, call.arguments) for call in first.tool_calls] == [("bash", {"command": "ls -l 'ü'"})]
     result = Message(role="tool", call_id=first.tool_calls[0].call_id, content=text_content("a.py b.py"))
-    _, second = await ask(model, (*PROMPT, first, result))
+    _, second = await ask(mocked, (*PROMPT, first, result))
     assert second.text == "Two files."
     assert "a.py b.py" in json.dumps(llmock.last_request.body)
 
 
-async def test_malformed_arguments(model: Model, llmock: Any, ask: Ask) -> None:
+async def test_malformed_arguments(mocked: RemoteModel, llmock: Any, ask: Ask) -> None:
     llmock.call_tool("bash", {"command": "ls"}).break_tool_call("malformed_arguments")
-    _, message = await ask(model)
+    _, message = await ask(mocked)
     assert message.tool_calls[0].arguments == {}
     assert message.tool_calls[0].malformed
 
 
 @pytest.mark.parametrize("fault", ["truncate", "disconnect", "corrupt", "stall"])
 @pytest.mark.parametrize("after", [0, 1, 4])
-async def test_stream_faults(model: Model, llmock: Any, ask: Ask, fault: str, after: int) -> None:
+async def test_stream_faults(mocked: RemoteModel, llmock: Any, ask: Ask, fault: str, after: int) -> None:
     getattr(llmock, fault)(after_chunks=after)
     llmock.reply("The same whole answer for once.", times=2)
-    deltas, message = await ask(model)
+    deltas, message = await ask(mocked)
     assert message.text == "The same whole answer for once."
     last = max(k for k, delta in enumerate(deltas) if isinstance(delta, Withdrawn))
     assert "".join(delta.text for delta in deltas[last + 1 :]) == message.text
@@ -81,24 +70,26 @@ async def test_rate_limits_are_kept_for_real(llmock: Any, ask: Ask) -> None:
     llmock.assert_resilient(strict=True)
 
 
-async def test_overflow_is_not_tried_again(model: Model, llmock: Any, ask: Ask) -> None:
+async def test_overflow_is_not_tried_again(mocked: RemoteModel, llmock: Any, ask: Ask) -> None:
     llmock.context_overflow()
     with pytest.raises(ContextOverflowError, match=r"(maximum context length|Bad request)"):
-        await ask(model)
+        await ask(mocked)
     assert len(llmock.requests) == 1
     llmock.assert_resilient()
 
 
-async def test_an_outage_ends(model: Model, llmock: Any, ask: Ask, naps: Naps) -> None:
+async def test_an_outage_ends(mocked: RemoteModel, llmock: Any, ask: Ask, naps: Naps) -> None:
     llmock.outage()
     with pytest.raises(TransientModelError, match="503"):
-        await ask(model)
+        await ask(mocked)
     records = llmock.requests
     assert len(records) == 5
     assert all(nap >= (record.retry_after or 1) for nap, record in zip(naps.seconds, records, strict=False))
 
 
-async def test_many_turns_under_faults(model: Model, llmock: Any, naps: Naps, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_turns_under_faults(
+    mocked: RemoteModel, llmock: Any, naps: Naps, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At high rates of all faults: each turn ends in a whole reply or a typed error, and never in half an answer."""
     from llmock.chaos import StreamChaos
 
@@ -115,7 +106,7 @@ async def test_many_turns_under_faults(model: Model, llmock: Any, naps: Naps, mo
     for _ in range(30):
         shown = ""
         try:
-            async for item in model.stream(PROMPT, TOOLS, ModelSettings()):
+            async for item in mocked.stream(PROMPT, TOOLS, ModelSettings()):
                 if isinstance(item, Message):
                     assert item.text == shown == text
                     whole += 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ from harness_nb.errors import (
     RefusalError,
     TransientModelError,
 )
-from harness_nb.ports import Model, ModelSettings, TextDelta, Withdrawn
+from harness_nb.ports import CallDelta, Model, ModelSettings, TextDelta, Withdrawn
 from harness_nb.types import Message, Status, TextPart, text_content
 
 ADAPTERS = ["scripted", "replay", "responses", "chat", "anthropic"]
@@ -49,9 +51,22 @@ async def test_a_call_comes_with_its_arguments(kind: str, stage: Stage, ask: Ask
 
 
 @pytest.mark.parametrize("kind", ADAPTERS)
+async def test_the_arguments_of_calls_stream_in_pieces_with_the_names(kind: str, stage: Stage, ask: Ask) -> None:
+    written = {"path": "a.py", "content": "x = 1  # one\nprint(x)\n"}
+    calls = [{"name": "write_file", "arguments": written}, {"name": "bash", "arguments": {"command": "python a.py"}}]
+    deltas, message = await ask(stage(kind, [{"text": "Writing.", "calls": calls}]))
+    pieces = [delta for delta in deltas if isinstance(delta, CallDelta)]
+    assert len(pieces) > 4
+    assert [name for name, _ in groupby(pieces, lambda piece: piece.name)] == ["write_file", "bash"]
+    told = ["".join(piece.text for piece in pieces if piece.name == call.name) for call in message.tool_calls]
+    assert [json.loads(text) for text in told] == [call.arguments for call in message.tool_calls]
+    assert message.tool_calls[0].arguments == written
+
+
+@pytest.mark.parametrize("kind", ADAPTERS)
 async def test_a_call_may_come_alone_and_without_arguments(kind: str, stage: Stage, ask: Ask) -> None:
     deltas, message = await ask(stage(kind, [{"calls": [{"name": "look", "arguments": ""}]}]))
-    assert deltas == []
+    assert not any(isinstance(delta, TextDelta) for delta in deltas)
     assert message.content == ()
     assert (message.tool_calls[0].name, message.tool_calls[0].arguments) == ("look", {})
     assert message.tool_calls[0].malformed is None

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
+import httpx2
 import pytest
 
 from harness_nb.errors import (
@@ -17,8 +18,10 @@ from harness_nb.errors import (
     TransientModelError,
 )
 from harness_nb.models.calls import mend, read_call
+from harness_nb.models.endpoint import plain_error
 from harness_nb.models.failures import (
     MESSAGE_LIMIT,
+    connection_error,
     model_error,
     read_complaint,
     read_error_body,
@@ -47,6 +50,7 @@ COMPLAINTS: list[tuple[int | None, Any, type[ModelError]]] = [
     (None, {"error": {"type": "invalid_request_error", "message": "m"}}, ModelError),
     (None, {"code": "content_filter", "message": "m"}, RefusalError),
     (400, [{"error": {"code": 400, "message": "input token count exceeds"}}], ContextOverflowError),
+    (None, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}, ModelError),
 ]
 
 
@@ -93,6 +97,7 @@ def test_retry_after_may_be_a_date() -> None:
         ("Please try again in 6.2s.", 6.2),
         ("Please try again in 250ms.", 0.25),
         ("try again in 2m3s", 123.0),
+        ("You exceeded your current quota. Please retry in 34.074824224s.", 34.074824224),
         ("try again later", None),
         ("try again in 5 minutes", None),
     ],
@@ -100,6 +105,43 @@ def test_retry_after_may_be_a_date() -> None:
 def test_the_wait_in_a_text_is_read(text: str, seconds: float | None) -> None:
     error = model_error("here", read_complaint({"message": text, "code": "rate_limit_exceeded"}))
     assert error.retry_after == seconds
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected", "advice"),
+    [
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed", ModelError, "SSL_CERT_FILE"),
+        ("[SSL: WRONG_VERSION_NUMBER] wrong version number", ModelError, "http://"),
+        ("[SSL: RECORD_LAYER_FAILURE] record layer failure", ModelError, "http://"),
+        ("All connection attempts failed", TransientModelError, "Is the server running"),
+        ("peer closed connection without sending complete message body", TransientModelError, ""),
+    ],
+)
+def test_failures_of_connections_say_what_mends_them(cause: str, expected: type[ModelError], advice: str) -> None:
+    error = connection_error("here", cause)
+    assert type(error) is expected
+    assert cause in str(error)
+    assert advice in str(error)
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected", "said"),
+    [
+        (httpx2.ConnectTimeout("slow"), ConnectionError, "no connection within 10 s"),
+        (httpx2.ReadTimeout("silent"), TimeoutError, "gave up"),
+        (httpx2.ConnectError("All connection attempts failed"), ConnectionError, "All connection attempts failed"),
+        (httpx2.RemoteProtocolError(""), ConnectionError, "RemoteProtocolError"),
+        (None, ConnectionError, "gave up"),
+    ],
+)
+def test_waiting_for_a_connection_is_told_from_waiting_for_an_answer(
+    cause: Exception | None, expected: type[Exception], said: str
+) -> None:
+    told = RuntimeError("gave up")
+    told.__cause__ = cause
+    error = plain_error(told)
+    assert type(error) is expected
+    assert str(error) == said
 
 
 STREAM = (

@@ -51,8 +51,10 @@ async def test_recorded_replies_are_played_at_no_cost(tmp_path: Path, ask: Ask) 
 
 async def test_a_record_that_is_used_up_says_so(tmp_path: Path, ask: Ask) -> None:
     model = ReplayModel("replay:s1", read_replies(journal(tmp_path / "journal.jsonl", reply("One."))))
+    with pytest.raises(AssertionError, match=r'1 of 1 replies were not played; next would be .*"One\."'):
+        model.assert_used_up()
     await ask(model)
-    assert model.unplayed == 0
+    model.assert_used_up()
     with pytest.raises(ModelError, match=r"replay:s1: the record is used up.*1 replies"):
         await ask(model)
 

@@ -105,7 +105,7 @@ async def test_replies_of_another_provider_are_written_anew(
     )
     await ask(responses, (*PROMPT, foreign))
     said, first, second = server.bodies[0]["input"][1:]
-    assert said == {"role": "assistant", "content": "So."}
+    assert said == {"type": "message", "role": "assistant", "content": "So."}
     assert first == {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": '{"command": "ls"}'}
     assert json.loads(second["arguments"]) == {"malformed_arguments": '{"comm'}
 
@@ -245,3 +245,22 @@ async def test_an_id_that_comes_again_is_changed_on_the_wire_too(
     await ask(responses, (*history, second, result))
     sent = server.bodies[2]["input"]
     assert [item["call_id"] for item in sent if "call_id" in item] == ["call_same", "call_same", new_id, new_id]
+
+
+async def test_a_server_that_tells_no_items_is_taken_by_its_pieces(
+    responses: RemoteModel, server: CannedServer, ask: Ask
+) -> None:
+    """Some gateways send the pieces, and an empty list at the end."""
+    events = [
+        event
+        for event in response_events([message_item("I look."), call_item(CALL, 1)])
+        if event["type"] != "response.output_item.done"
+    ]
+    events[-1]["response"]["output"] = []
+    server.add(Answer(sse(*events)), good())
+    deltas, message = await ask(responses)
+    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == message.text == "I look."
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [("bash", {"command": "ls"})]
+    assert message.provider_items == ()
+    await ask(responses, (*PROMPT, message))
+    assert [item["type"] for item in server.bodies[1]["input"][1:]] == ["message", "function_call"]

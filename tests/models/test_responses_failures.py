@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from canned_server import Answer, CannedServer, error_answer, sse
+from canned_server import Answer, CannedServer, error_answer, json_answer, sse
 from stand_ins import PICTURE, PROMPT, TOOLS, Naps
 from wire import message_item, response_events
 
@@ -166,6 +166,34 @@ async def test_a_cut_reply_does_not_go_back_as_items(responses: RemoteModel, ser
     assert [item["role"] for item in server.bodies[1]["input"]] == ["user", "user"]
 
 
+@pytest.mark.parametrize("stream", [True, False])
+async def test_the_status_of_the_answer_counts_and_not_the_name_of_the_event(
+    stream: bool, responses: RemoteModel, server: CannedServer, ask: Ask
+) -> None:
+    """Some servers end every stream with ``response.completed``."""
+    half = [message_item("The first half of")]
+    told = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    events = response_events(half, **told)
+    server.add(Answer(sse(*events)) if stream else json_answer(events[-1]["response"]))
+    _, message = await ask(responses)
+    assert (message.text, message.finish_reason, message.provider_items) == ("The first half of", "length", ())
+    failed_after_all = response_events([], status="failed", error={"code": "server_error", "message": "It broke."})
+    server.add(Answer(sse(*failed_after_all)), good("Whole."))
+    _, message = await ask(responses)
+    assert message.text == "Whole."
+
+
+@pytest.mark.parametrize(("written", "expected"), [(500, "length"), (499, "stop"), (None, "stop")])
+async def test_a_reply_that_has_all_its_tokens_is_cut_off_whatever_the_server_says(
+    written: int | None, expected: str, responses: RemoteModel, server: CannedServer, ask: Ask
+) -> None:
+    """llama.cpp calls each answer completed here."""
+    usage = None if written is None else {"input_tokens": 9, "output_tokens": written}
+    server.add(Answer(sse(*response_events([message_item("On and on")], usage))))
+    _, message = await ask(responses, settings=ModelSettings(max_output_tokens=500))
+    assert message.finish_reason == expected
+
+
 # ---- what a server rejects ------------------------------------------------------------------------------------------
 
 REJECTIONS = [
@@ -217,7 +245,7 @@ async def test_encrypted_items_of_elsewhere_are_written_anew(
     )
     await ask(responses, (*PROMPT, foreign))
     assert server.bodies[0]["input"][1] == REASONING
-    assert server.bodies[1]["input"][1:] == [{"role": "assistant", "content": "I look."}]
+    assert server.bodies[1]["input"][1:] == [{"type": "message", "role": "assistant", "content": "I look."}]
 
 
 async def test_a_complaint_that_teaches_nothing_is_told_once(

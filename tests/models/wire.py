@@ -53,12 +53,16 @@ def response_events(
     ]
     for index, item in enumerate(items):
         where = {"output_index": index, "item_id": item.get("id")}
-        events.append({"type": "response.output_item.added", "output_index": index, "item": {**item, "content": []}})
+        begun = {**item, "arguments": ""} if item["type"] == "function_call" else {**item, "content": []}
+        events.append({"type": "response.output_item.added", "output_index": index, "item": begun})
         for part in item.get("content") or []:
             for piece in pieces(part.get("text", "")):
                 events.append({"type": "response.output_text.delta", **where, "content_index": 0, "delta": piece})
         for piece in pieces(item.get("arguments", "")):
             events.append({"type": "response.function_call_arguments.delta", **where, "delta": piece})
+        if item["type"] == "function_call":
+            whole = {"name": item["name"], "arguments": item["arguments"]}
+            events.append({"type": "response.function_call_arguments.done", **where, **whole})
         events.append({"type": "response.output_item.done", "output_index": index, "item": item})
     final = {
         "id": "resp_1",
