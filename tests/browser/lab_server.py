@@ -129,8 +129,8 @@ class Notebook:
         self.page.wait_for_function(READY)
 
     def outputs(self) -> list[str]:
-        """What is shown, one text an output."""
-        return [element.inner_text() for element in self.page.locator(f"{IN_FRONT} .jp-OutputArea-output").all()]
+        """What is shown at this moment, one text an output; one after the other, some would be gone when asked."""
+        return self.page.locator(f"{IN_FRONT} .jp-OutputArea-output").all_inner_texts()
 
 
 def free_port() -> int:
