@@ -163,7 +163,9 @@ class _Chooser:
             return False
         names = needed.effects.binds | needed.effects.changes | needed.effects.touches
         named = ", ".join(sorted(names & (by.effects.uses | {n for body in by.bodies for n in body.uses}))) or "data"
-        certain = needed.broken == "surely" or bool((needed.effects.changes | needed.effects.binds) & by.effects.uses)
+        certain = needed.broken == "surely" or bool(
+            {name for one in [needed.effects, *needed.bodies] for name in one.changes | one.binds} & by.effects.uses
+        )
         if certain:
             status = needed.step.status.value
             self._miss(

@@ -31,7 +31,7 @@ from harness_nb.export.mentions import (
 )
 from harness_nb.export.nodes import Node, Value
 from harness_nb.export.reading import effects_of
-from harness_nb.export.sharing import Knowledge
+from harness_nb.export.sharing import Knowledge, dotted_name
 from harness_nb.export.source import parse_cell
 from harness_nb.export.story import Step, Story
 from harness_nb.types import Status
@@ -226,7 +226,7 @@ class Flow:
         return "is bound by no cell of the record"
 
     def _draw(self, node: Node, happening: list[Effects]) -> None:
-        for state in seeded_by(node.effects):
+        for state in set().union(*(seeded_by(one) for one in happening)):
             self._state[f"<{state}>"] = Value(frozenset({node.id}))
         node.draws = drawn_by(happening)
         for state in sorted(node.draws):
@@ -251,7 +251,7 @@ class Flow:
 
     def _change(self, node: Node, happening: list[Effects]) -> None:
         """Every name that may share data with what is changed gets this node."""
-        regions: set[int] = set()
+        regions: set[int] = self._change_by_use(node, happening)
         for one in happening:
             changed = one.changes | one.touches
             for _ in range(3):  # a name that is bound in this statement may share data with names before it
@@ -271,6 +271,36 @@ class Flow:
             if value.regions & regions:
                 self._add(name, node)
 
+    def _change_by_use(self, node: Node, happening: list[Effects]) -> set[int]:
+        """Take in what a mere use changes: iterators, objects with methods of their own, modules with a state."""
+        regions: set[int] = set()
+        for name in {name for one in happening for name in one.uses} & set(self._state):
+            value, kind = self._state[name], node.step.types.get(name, "")
+            own = value.bodies and kind not in ("function", "type", "ABCMeta", "") and not value.stands_for
+            if (
+                kind in purity.CONSUMED_TYPES
+                or kind.endswith("iterator")
+                or (own and any(body.changes_arguments for body in value.bodies))
+            ):
+                regions |= value.regions
+                self._add(name, node)
+        called = {name.lstrip(".") for one in happening for name, _ in one.calls}
+        for name, value in self._state.items():
+            if (
+                value.files
+                and value.stands_for
+                and any(one.startswith(value.stands_for.split(".")[0]) for one in called)
+            ):
+                found = [one for path in value.files for one in self.code.effects_in(path, node.step.number)]
+                if any(one.changes or one.touches for one in found):
+                    self._add(name, node)
+        return regions
+
+    def _alias_of(self, value: ast.expr) -> str:
+        """The dotted name of a part of a module that gets another name."""
+        modules = {name: one.stands_for for name, one in self._state.items() if one.stands_for}
+        return dotted_name(value, modules) if isinstance(value, ast.Attribute | ast.Name) else ""
+
     def _bind(self, node: Node, effects: Effects, uses: set[str]) -> None:
         inherited = tuple(
             {
@@ -284,11 +314,16 @@ class Flow:
             binds = binds & node.step.made if node.step.made is not None else binds if compound else set()
         for name in sorted(binds):
             self._regions += 1
-            held = [self._state[other] for other in effects.holds.get(name, ()) if other in self._state]
+            others = set(effects.holds.get(name, ())).union(
+                *(body.uses for body in [*node.bodies, *effects.bodies.values()])
+            )
+            held = [self._state[other] for other in others if other in self._state and other != name]
             regions = {self._regions}.union(*(value.regions for value in held))
             dotted = effects.imports.get(name, "")
             own = effects.bodies.get(name)
-            plain = bool(dotted or own) or node.step.types.get(name) in purity.IMMUTABLE_TYPES
+            if not dotted and isinstance(node.statement, ast.Assign):
+                dotted = self._alias_of(node.statement.value)
+            plain = bool(dotted) or node.step.types.get(name) in purity.IMMUTABLE_TYPES
             local = is_local_module(dotted, self._known) if dotted else False
             value = Value(
                 frozenset({node.id}),

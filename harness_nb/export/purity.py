@@ -80,12 +80,20 @@ ARGUMENT_SAFE_METHODS = _words(
 
 IMMUTABLE_TYPES = _words(
     """
-    int float complex bool str bytes NoneType function builtin_function_or_method module class type tuple frozenset
+    int float complex bool str bytes NoneType module tuple frozenset
     int64 int32 float64 float32 bool_ str_ PosixPath WindowsPath Path Timestamp Timedelta date datetime timedelta
-    ABCMeta method range
+    range
     """
 )
 """Type names, as a manifest of the namespace gives them, of values that nothing can change."""
+
+CONSUMED_TYPES = _words(
+    """
+    generator map filter zip enumerate reversed count cycle chain islice defaultdict reader DictReader TextIOWrapper
+    BufferedReader StringIO BytesIO
+    """
+)
+"""Type names of values that every use may change; so are all that end in ``iterator``."""
 
 AMBIENT_CALLS = _words(
     """

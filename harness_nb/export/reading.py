@@ -71,6 +71,11 @@ class _Reader(ast.NodeVisitor):
 
     def _change(self, node: ast.AST, *, perhaps: bool) -> None:
         name = root_of(node)
+        if not name and not isinstance(node, ast.Constant):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name):
+                    self._change(inner, perhaps=perhaps)
+            return
         if name in self.parameters:
             self.effects.changes_arguments = True
         if not name or name in self.local:
@@ -211,6 +216,8 @@ class _Reader(ast.NodeVisitor):
             self.visit(now)
         self._bind(node.name)
         body = self._body(node.args, node.body)
+        if body.changes_arguments and any(not isinstance(one, ast.Constant) for one in defaults_of(node.args)):
+            body.changes.add(node.name)
         if node.name not in self.local:
             self.effects.bodies[node.name] = body
         else:
@@ -239,6 +246,8 @@ class _Reader(ast.NodeVisitor):
         """Bases, decorators and the body now, methods when they are called."""
         for now in [*node.decorator_list, *node.bases, *(word.value for word in node.keywords)]:
             self.visit(now)
+        for base in node.bases:
+            self._change(base, perhaps=True)
         inside = frozenset(stored_in(node.body))
         inner = _Reader(self.known, Effects(), self.local | inside, certain=False)
         for child in node.body:
@@ -292,8 +301,14 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node.func, ast.Name) or name:
             pure = is_pure_function(node, name, last, self.known) and not changing
             if last in ("KFold", "range") or pure:
-                arguments = [word.value for word in node.keywords if word.arg in ("out", "ax")]
+                arguments = [word.value for word in node.keywords if word.arg in ("out", "ax", "file")]
+                arguments += node.args[2:] if name.startswith("numpy.") else []
+                arguments += [
+                    one for one in node.args if isinstance(one, ast.Attribute) and one.attr not in purity.PURE_METHODS
+                ]
             yield from ((argument, True) for argument in arguments)
+            if not name and last not in purity.NAMESPACE:
+                yield node.func, True
             return
         if not isinstance(node.func, ast.Attribute):
             yield from ((argument, True) for argument in [node.func, *arguments])
@@ -303,7 +318,7 @@ class _Reader(ast.NodeVisitor):
             yield node.func.value, not (last in ("append", "extend", "add", "update", "insert", "pop") or in_place)
             if last not in purity.ARGUMENT_SAFE_METHODS:
                 yield from ((argument, True) for argument in arguments)
-            elif (root := root_of(node.func.value)) and root not in self.local:
+            if (root := root_of(node.func.value)) and root not in self.local:
                 held = {shared for argument in arguments for shared in shared_with(argument, self.known)}
                 self.effects.holds.setdefault(root, set()).update(held - self.local)
 

@@ -88,6 +88,8 @@ def shared_with(node: ast.AST | None, known: Knowledge) -> Iterator[str]:
         case ast.Tuple() | ast.List() | ast.Set() | ast.Dict() | ast.IfExp() | ast.BoolOp() | ast.Starred():
             for child in ast.iter_child_nodes(node):
                 yield from shared_with(child, known)
+        case ast.Lambda():
+            yield from (inner.id for inner in ast.walk(node.body) if isinstance(inner, ast.Name))
         case ast.Await() | ast.NamedExpr():
             yield from shared_with(node.value, known)
         case _ if isinstance(node, _COMPREHENSIONS):
@@ -112,6 +114,8 @@ def _shared_by_call(node: ast.Call, known: Knowledge) -> Iterator[str]:
         isinstance(node.func, ast.Name) and not name and last in purity.NAMESPACE - _CONTAINERS
     ):
         return
+    if isinstance(node.func, ast.Name) and not name:
+        yield node.func.id  # a function may return what it holds
     for argument in arguments:
         yield from shared_with(argument, known)
 
