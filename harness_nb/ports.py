@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from harness_nb.types import Approval, Decision, JsonObject, Message, Status, ToolCall, ToolSpec, Usage
+from harness_nb.types import Approval, Decision, JsonObject, Judgement, Message, Status, ToolCall, ToolSpec, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +251,39 @@ class Answers(Protocol):
         ``None`` where nobody can answer after all; the code then gets the same error. It is cancelled when the cell
         ends while the question is open.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One call that a classifier is to judge.
+
+    ``words`` are the user's own, all prompts of the session in order: the only ones that are trusted. ``untrusted``
+    says that text from files, outputs or the web stands right before the call in the conversation.
+    """
+
+    call: ToolCall
+    source: str
+    words: Sequence[str]
+    workspace: str
+    untrusted: bool = False
+
+
+class Judge(Protocol):
+    """A safety classifier with two questions: how risky is a call, and do the user's words cover it?"""
+
+    name: str
+
+    async def judge(self, question: Question) -> tuple[Judgement, Usage]:
+        """The judgement, and what it took.
+
+        Raises:
+            ModelError: where there is no verdict: a refusal, a timeout, an answer that is no number.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections."""
         ...
 
 

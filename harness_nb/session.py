@@ -15,7 +15,6 @@ from typing import Any
 
 from harness_nb import events as ev
 from harness_nb import loop, past
-from harness_nb.approval import DenyApprover
 from harness_nb.budget import add_usage
 from harness_nb.cells import MAIN, Cells
 from harness_nb.context import Conversation, words
@@ -25,13 +24,13 @@ from harness_nb.kernel import Spare, ToolKernel
 from harness_nb.model_choice import Models
 from harness_nb.opening import starting_events, switching_events
 from harness_nb.outputs import Firewall
-from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
 from harness_nb.ports import Approver, Delta, Kernel, Model, Played
 from harness_nb.questions import Questions
 from harness_nb.record import Record, take_up
 from harness_nb.recordings import REPLAY, Chain, Recording
 from harness_nb.replay_ground import ReplayGround
 from harness_nb.replaying import Difference, Playing
+from harness_nb.safeguards import approver_for, rules_for
 from harness_nb.settings import Settings
 from harness_nb.store import FOLDER, SessionStore, find_session, new_session_id
 from harness_nb.tools import SETUP_SOURCE
@@ -340,10 +339,7 @@ class Session:
             model=model,
             cells=self._cells,
             tools=self._tools,
-            rules=(
-                *(deny_outside_workspace, deny_read_only(self._place.read_only), ask_before_dangerous_commands),
-                *((playing.pass_over,) if playing else ()),
-            ),
+            rules=rules_for(settings, self._place, playing),
             approver=playing.approver if playing and settings.policy != "deny" else self._approver_in_force,
             gate=self._place.gate.run,
             clock=time.monotonic,
@@ -357,9 +353,7 @@ class Session:
     @property
     def _approver_in_force(self) -> Approver:
         """Who is asked, for approvals and by tool code."""
-        if self._settings.policy == "deny":
-            return DenyApprover("the policy of this session is deny")
-        return self._approver
+        return approver_for(self._settings, self._approver)
 
     def _firewall(self, call: ToolCall, plot: bool) -> Firewall:
         sink = self._record.store.sink(call.call_id)

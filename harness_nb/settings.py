@@ -21,7 +21,7 @@ from harness_nb.types import Frozen, Limits
 THIS_CALL = frozenset({"directory", "session", "new", "fresh", "replay"})
 """Fields that are about one call: which session, where, recorded work or new. They are not part of the record."""
 
-TABLES = frozenset({"prices"})
+TABLES = frozenset({"prices", "rules"})
 """Fields that only a file can give, and that are not part of the record."""
 
 PER_TASK = THIS_CALL | {"check", "max_turns", "max_cost", "max_minutes", "max_tokens"}
@@ -38,6 +38,10 @@ class Settings(Frozen):
     played where there is some, and else the model is asked. ``small_model`` is the spec of a cheaper model, for
     summaries; ``context_window`` is the model's, for servers that do not say it. ``prices`` are the user's own, US
     dollars per million tokens by the name or the spec of a model (see ``models.pricing.Rates``).
+
+    ``network`` is what tool code may reach from its sandbox, ``secret`` the names of variables of the environment that
+    tool code is given. ``classifier`` is the spec of the model that judges calls; ``off`` for none. ``rules`` are the
+    user's own, from the table ``[tool.harness-nb.policy]`` (see ``policy``).
     """
 
     directory: Path
@@ -56,6 +60,10 @@ class Settings(Frozen):
     temperature: float | None = Field(default=None, ge=0)
     reasoning_effort: str | None = None
     web: bool = False
+    network: str = Field(default="off", pattern=r"^(on|off|allow:[^,\s]+(,[^,\s]+)*)$")
+    secret: tuple[NotEmpty, ...] = ()
+    classifier: str | None = None
+    rules: dict[str, Any] = Field(default_factory=dict)
     context_window: int | None = Field(default=None, ge=1000)
     prices: dict[str, Any] = Field(default_factory=dict)
     session: NotEmpty | None = None
@@ -135,13 +143,28 @@ def _pyproject_tables(workspace: Path) -> list[tuple[str, dict[str, Any]]]:
             table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("harness-nb", {})
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
             raise UsageError(f"{path} cannot be read: {error}") from error
-        return [(f"[tool.harness-nb] in {path}", {key.replace("-", "_"): value for key, value in table.items()})]
+        return [(f"[tool.harness-nb] in {path}", _fields(table))]
     return []
+
+
+def _fields(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table of pyproject.toml by field name. ``policy`` is a word there, or the table of the rules, whose ``default``
+    is that word.
+    """
+    fields = {key.replace("-", "_"): value for key, value in table.items()}
+    if isinstance(rules := fields.get("policy"), dict):
+        del fields["policy"]
+        fields["rules"] = {key: value for key, value in rules.items() if key != "default"}
+        if "default" in rules:
+            fields["policy"] = rules["default"]
+    return fields
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """``HARNESS_NB_MODEL`` and its like, for the fields that hold one value."""
-    single = [name for name in Settings.model_fields if name not in THIS_CALL | TABLES | {"check", "read_only"}]
+    single = [
+        name for name in Settings.model_fields if name not in THIS_CALL | TABLES | {"check", "read_only", "secret"}
+    ]
     variables = {name: environment.get(ENVIRONMENT_PREFIX + name.upper(), "") for name in single}
     return {name: value for name, value in variables.items() if value}
 

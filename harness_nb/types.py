@@ -133,23 +133,47 @@ class Message(Frozen):
         return "".join(part.text for part in self.content if isinstance(part, TextPart))
 
 
+class Judgement(Frozen):
+    """What a classifier says of one call: how risky it is, and whether the user's words cover it.
+
+    ``risk`` is the expected level, 0 (low) to 3 (critical), of ``risk_probabilities`` (those of the levels 0, 1, 2, 3,
+    which sum to 1). ``authorised`` is a probability. ``method`` says how they were had: ``decisions``, ``labels`` (the
+    probabilities of one-token labels) or ``samples``; ``model`` is the spec of the model that was asked.
+    """
+
+    risk: float = Field(ge=0, le=3, allow_inf_nan=False)
+    authorised: float = Field(ge=0, le=1, allow_inf_nan=False)
+    risk_probabilities: tuple[float, ...] = ()
+    method: str = ""
+    model: str = ""
+
+
 class Decision(Frozen):
     """What a policy says of one call.
 
-    ``policy`` names the rule, ``reason`` is a sentence that model and person read.
+    ``policy`` names the rule, ``reason`` is a sentence that model and person read. ``judgement`` is the classifier's,
+    where it was asked and gave one; ``no_verdict`` says why it gave none, where it was asked and did not.
     """
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str
     policy: str
+    judgement: Judgement | None = None
+    no_verdict: str = ""
 
 
 class Approval(Frozen):
-    """The answer to an "ask". ``by`` says who or what answered, ``reason`` is passed on to the model."""
+    """The answer to an "ask". ``by`` says who or what answered, ``reason`` is passed on to the model.
+
+    ``scope`` says for what it holds: this call, or all of its kind in the session. ``edited`` is the call that runs
+    instead, where the person changed it.
+    """
 
     approved: bool
     reason: str = ""
     by: str = "person"
+    scope: Literal["once", "kind"] = "once"
+    edited: ToolCall | None = None
 
 
 class Limits(Frozen):

@@ -9,7 +9,7 @@ from harness_nb import events as ev
 from harness_nb.cells import Cells
 from harness_nb.past import Spent
 from harness_nb.policy import Rule
-from harness_nb.ports import Approver, Delta, Model, ModelSettings
+from harness_nb.ports import Approver, Delta, Judge, Model, ModelSettings
 from harness_nb.toolset import Toolset
 from harness_nb.types import Limits
 
@@ -22,8 +22,8 @@ class Work:
     """The parts of one prompt's work. ``clock`` gives seconds and only ever goes forward.
 
     ``spent`` is what the same prompt had taken before its work was cut off. ``small`` is a cheaper model for summaries,
-    where one is set. ``window`` is the context window of ``model`` in tokens as the person says it, ``None`` where the
-    model is to be asked.
+    where one is set; ``judge`` is the classifier, where there is one. ``window`` is the context window of ``model`` in
+    tokens as the person says it, ``None`` where the model is to be asked.
     """
 
     system: str
@@ -39,3 +39,4 @@ class Work:
     spent: Spent = field(default_factory=Spent)
     small: Model | None = None
     window: int | None = None
+    judge: Judge | None = None

@@ -26,6 +26,7 @@ VALUES: dict[str, type[BaseModel]] = {
     "Message": values.Message,
     "Tool call": values.ToolCall,
     "Decision": values.Decision,
+    "Judgement": values.Judgement,
     "Approval": values.Approval,
     "Usage": values.Usage,
     "File change": ev.FileChange,

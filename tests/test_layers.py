@@ -40,6 +40,7 @@ ROWS = [
 RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 RANK["replaying"] = RANK["models"] + 0.2
 RANK["model_choice"] = RANK["models"] + 0.2
+RANK["safeguards"] = RANK["models"] + 0.3
 RANK["session"] = RANK["models"] + 0.5
 SAME_ROW_ALLOWED = ROWS[11] | {"notebook", "outputs"}
 
