@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 from harness_nb import events as ev
 from harness_nb.context import words
+from harness_nb.judging import judged
 from harness_nb.policy import decide
 from harness_nb.toolset import FILE_TIMEOUT, REBUILD, WAIT
 from harness_nb.types import Decision, Status, ToolCall, text_content
@@ -22,8 +23,10 @@ async def run_call(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
         yield result_of(call, Status.ERROR, problem)
         return
     source = work.tools.render(call)
-    decision = decide(work.rules, call, source)
-    yield ev.CallDecided(call_id=call.call_id, name=call.name, call=call, source=source, decision=decision)
+    decision, usage = await judged(work, call, source, decide(work.rules, call, source))
+    yield ev.CallDecided(
+        call_id=call.call_id, name=call.name, call=call, source=source, decision=decision, usage=usage
+    )
     allowed, reason = decision.verdict == "allow", decision.reason
     if decision.verdict == "ask":
         yield ev.ApprovalAsked(call_id=call.call_id, name=call.name, decision=decision)

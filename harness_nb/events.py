@@ -89,7 +89,10 @@ class ModelReplied(EventBase):
 
 
 class CallDecided(EventBase):
-    """The policy has judged a call. ``source`` is the cell that the call renders to, empty when it renders to none."""
+    """The policy has judged a call. ``source`` is the cell that the call renders to, empty when it renders to none.
+
+    ``usage`` is what the classifier took, where it was asked.
+    """
 
     type: Literal["call_decided"] = "call_decided"
     call_id: str
@@ -97,6 +100,7 @@ class CallDecided(EventBase):
     call: ToolCall
     source: str
     decision: Decision
+    usage: Usage = Usage()
 
 
 class ApprovalAsked(EventBase):
@@ -335,11 +339,13 @@ EVENT_ADAPTER: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def usage_of(event: EventBase) -> Usage | None:
-    """What an event says that a model has taken: a reply, or a summary; ``None`` for all other events."""
+    """What an event says that a model has taken: a reply, a summary, a judgement; ``None`` for all other events."""
     match event:
         case ModelReplied():
             return event.message.usage or Usage()
         case ContextCompacted() if event.model:
+            return event.usage
+        case CallDecided() if event.decision.judgement or event.decision.no_verdict:
             return event.usage
         case _:
             return None

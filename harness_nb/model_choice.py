@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from harness_nb.errors import UsageError
 from harness_nb.models import default_model_spec, resolve_model
 from harness_nb.models.pricing import refuse_unknown_price
-from harness_nb.ports import Foreseeable, Listing, Model, Offer
+from harness_nb.policy.judging import Thresholds, read_thresholds
+from harness_nb.ports import Foreseeable, Judge, Listing, Model, Offer
 from harness_nb.settings import Settings
 
 OPENAI_KINDS = ("openai", "chat")
@@ -21,12 +22,15 @@ OPENAI_KINDS = ("openai", "chat")
 class Models:
     """The models of one session, which it owns; they are made when they are first needed.
 
-    ``main`` does the work, ``small`` is the cheaper one, where the settings name one.
+    ``main`` does the work, ``small`` is the cheaper one, where the settings name one; ``judge`` is the classifier,
+    where there is one, and ``thresholds`` say where its figures become a verdict.
     """
 
     def __init__(self, settings: Settings, main: Model | None = None) -> None:
         self.main = main
         self.small: Model | None = None
+        self.judge: Judge | None = None
+        self.thresholds = Thresholds()
         self._settings = settings
 
     def ready(self) -> Model:
@@ -35,7 +39,9 @@ class Models:
         Raises:
             UsageError: as ``model_for``, and if a model cannot do what the settings ask for.
         """
+        self.thresholds = read_thresholds(self._settings.rules)
         self.main, self.small = self._made(self._settings, self.main, self.small)
+        self.judge = self.judge or judge_for(self._settings, self.main, self.small)
         return self.main
 
     async def use(self, settings: Settings, *, needed: bool) -> None:
@@ -48,17 +54,23 @@ class Models:
         main = self.main if _names(settings) == _names(before) else None
         same_small = (settings.small_model, *_names(settings)) == (before.small_model, *_names(before))
         small = self.small if same_small else None
-        old = [model for model, kept in ((self.main, main), (self.small, small)) if model is not None and kept is None]
+        same_judge = main is not None and same_small and settings.classifier == before.classifier
+        judge = self.judge if same_judge else None
+        pairs = ((self.main, main), (self.small, small), (self.judge, judge))
+        old = [each for each, kept in pairs if each is not None and kept is None]
+        thresholds = read_thresholds(settings.rules)
         if needed:
             main, small = self._made(settings, main, small)
-        self.main, self.small, self._settings = main, small, settings
-        for model in old:
-            await model.aclose()
+            judge = judge or judge_for(settings, main, small)
+        self.main, self.small, self.judge, self._settings = main, small, judge, settings
+        self.thresholds = thresholds
+        for each in old:
+            await each.aclose()
 
     async def aclose(self) -> None:
-        """Close both."""
-        for model in filter(None, (self.main, self.small)):
-            await model.aclose()
+        """Close them."""
+        for each in filter(None, (self.main, self.small, self.judge)):
+            await each.aclose()
 
     @staticmethod
     def _made(settings: Settings, main: Model | None, small: Model | None) -> tuple[Model, Model | None]:
@@ -95,6 +107,15 @@ def small_model_for(settings: Settings) -> Model | None:
     model = _resolve(settings.small_model, settings, settings.base_url if same else None)
     _check_price(model, settings)
     return model
+
+
+def judge_for(settings: Settings, main: Model, small: Model | None) -> Judge | None:
+    """The classifier that the settings name, or the default one for these models; ``None`` where there is none.
+
+    Raises:
+        UsageError: as ``model_for``, and if a cost limit is set and its price is not known.
+    """
+    return None
 
 
 def spec_of(settings: Settings) -> str:

@@ -155,7 +155,7 @@ def spent_on_last_prompt(events: Sequence[ev.Event]) -> Spent:
         match event:
             case ev.PromptAdded():
                 spent, began = Spent(), at
-            case ev.ModelReplied() | ev.ContextCompacted():
+            case ev.ModelReplied() | ev.ContextCompacted() | ev.CallDecided():
                 usage = add_usage(spent.usage, ev.usage_of(event) or Usage())
                 spent = replace(spent, turns=spent.turns + isinstance(event, ev.ModelReplied), usage=usage)
             case _:

@@ -98,7 +98,7 @@ class Record:
         match event:
             case ev.PromptAdded():
                 self.ending = None
-            case ev.ModelReplied() | ev.ContextCompacted():
+            case ev.ModelReplied() | ev.ContextCompacted() | ev.CallDecided():
                 self.turns += isinstance(event, ev.ModelReplied)
                 self.usage = add_usage(self.usage, ev.usage_of(event) or Usage())
             case ev.SessionEnded():

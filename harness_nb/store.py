@@ -25,7 +25,16 @@ from filelock import FileLock, Timeout
 
 from harness_nb.draft import Draft, remove_leftovers
 from harness_nb.errors import SessionLockedError, StoreError, UsageError
-from harness_nb.events import ContextCompacted, Event, ModelReplied, PromptAdded, SessionEnded, SessionStarted, usage_of
+from harness_nb.events import (
+    CallDecided,
+    ContextCompacted,
+    Event,
+    ModelReplied,
+    PromptAdded,
+    SessionEnded,
+    SessionStarted,
+    usage_of,
+)
 from harness_nb.journal import JOURNAL, journal_line, take_apart
 
 FOLDER = "harness_sessions"
@@ -249,7 +258,7 @@ def summarise(session_id: str, events: list[Event], workspace: Path) -> SessionS
             case PromptAdded():
                 title = title or " ".join(event.prompt.split())[:80]
                 status = "open"
-            case ModelReplied() | ContextCompacted():
+            case ModelReplied() | ContextCompacted() | CallDecided():
                 turns += isinstance(event, ModelReplied)
                 if (usage := usage_of(event)) and usage.cost_usd is not None:
                     cost = (cost or 0.0) + usage.cost_usd

@@ -221,6 +221,11 @@ class Toolset:
         self._workspace = workspace
 
     @property
+    def workspace(self) -> str:
+        """The folder that the tools work in."""
+        return self._workspace
+
+    @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told."""
         return tuple(tool.spec for tool in self._tools.values())

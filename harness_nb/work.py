@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from harness_nb import events as ev
 from harness_nb.cells import Cells
+from harness_nb.context import Conversation
 from harness_nb.past import Spent
 from harness_nb.policy import Rule
+from harness_nb.policy.judging import Thresholds
 from harness_nb.ports import Approver, Delta, Judge, Model, ModelSettings
 from harness_nb.toolset import Toolset
 from harness_nb.types import Limits
@@ -22,8 +24,9 @@ class Work:
     """The parts of one prompt's work. ``clock`` gives seconds and only ever goes forward.
 
     ``spent`` is what the same prompt had taken before its work was cut off. ``small`` is a cheaper model for summaries,
-    where one is set; ``judge`` is the classifier, where there is one. ``window`` is the context window of ``model`` in
-    tokens as the person says it, ``None`` where the model is to be asked.
+    where one is set. ``judge`` is the classifier, where there is one, with its ``thresholds``; the user's words that it
+    is told are those of ``conversation``. ``window`` is the context window of ``model`` in tokens as the person says
+    it, ``None`` where the model is to be asked.
     """
 
     system: str
@@ -40,3 +43,5 @@ class Work:
     small: Model | None = None
     window: int | None = None
     judge: Judge | None = None
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    conversation: Conversation | None = None

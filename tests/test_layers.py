@@ -21,6 +21,7 @@ ROWS = [
     {"watch"},
     {"cells"},
     {"work"},
+    {"judging"},
     {"calls", "compacting"},
     {"loop"},
     {
@@ -42,7 +43,7 @@ RANK["replaying"] = RANK["models"] + 0.2
 RANK["model_choice"] = RANK["models"] + 0.2
 RANK["safeguards"] = RANK["models"] + 0.3
 RANK["session"] = RANK["models"] + 0.5
-SAME_ROW_ALLOWED = ROWS[11] | {"notebook", "outputs"}
+SAME_ROW_ALLOWED = ROWS[12] | {"notebook", "outputs"}
 
 EDGES = {
     "openai": {"models"},

@@ -30,21 +30,22 @@ TITLE_CHARS = 40
 
 @dataclass
 class Task:
-    """What one task took: a usage for each thing that a model was asked, with its label."""
+    """What one task took: a usage for each thing that a model was asked, with its label; the classifier's apart."""
 
     prompt: str
     rows: list[tuple[str, Usage]] = field(default_factory=list)
+    judgements: list[Usage] = field(default_factory=list)
     turns: int = 0
 
     @property
     def usage(self) -> Usage:
         """The sum."""
-        return sum_of(usage for _, usage in self.rows)
+        return sum_of([*(usage for _, usage in self.rows), *self.judgements])
 
     @property
     def unpriced(self) -> int:
         """How many of them have no known price."""
-        return sum(usage.cost_usd is None for _, usage in self.rows)
+        return sum(usage.cost_usd is None for usage in [*(usage for _, usage in self.rows), *self.judgements])
 
 
 def tasks_of(events: Iterable[ev.Event]) -> list[Task]:
@@ -55,9 +56,12 @@ def tasks_of(events: Iterable[ev.Event]) -> list[Task]:
         if isinstance(event, ev.PromptAdded):
             tasks.append(Task(event.prompt))
         elif usage is not None and tasks:
-            replied = isinstance(event, ev.ModelReplied)
-            tasks[-1].turns += replied
-            tasks[-1].rows.append((f"turn {event.turn}" if isinstance(event, ev.ModelReplied) else "summary", usage))
+            tasks[-1].turns += isinstance(event, ev.ModelReplied)
+            if isinstance(event, ev.CallDecided):
+                tasks[-1].judgements.append(usage)
+            else:
+                label = f"turn {event.turn}" if isinstance(event, ev.ModelReplied) else "summary"
+                tasks[-1].rows.append((label, usage))
     return tasks
 
 
@@ -71,6 +75,10 @@ def cost_table(events: Iterable[ev.Event]) -> Bundle:
         rows.append((f"task {number}, {count_turns(task.turns)}: {title}", task.usage, task.unpriced))
     if tasks:
         rows += [(f"  {label}", usage, int(usage.cost_usd is None)) for label, usage in tasks[-1].rows]
+        if judgements := tasks[-1].judgements:
+            unpriced = sum(usage.cost_usd is None for usage in judgements)
+            calls = f"{len(judgements)} call{'' if len(judgements) == 1 else 's'} judged"
+            rows.append((f"  {calls}", sum_of(judgements), unpriced))
     turns, usage = sum(task.turns for task in tasks), sum_of(task.usage for task in tasks)
     rows.append((f"session, {count_turns(turns)}", usage, sum(task.unpriced for task in tasks)))
     columns = [(name, key) for name, key, always in COLUMNS if always or any(getattr(row[1], key) for row in rows)]

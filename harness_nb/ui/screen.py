@@ -89,6 +89,7 @@ class Screen:
                 | ev.CellFinished()
                 | ev.ResultAdded()
             ):
+                self._usage = add_usage(self._usage, ev.usage_of(item) or Usage())
                 self._apply_call(item)
             case _:
                 self._apply_note(item)
