@@ -24,9 +24,7 @@ async def run_call(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
         return
     source = work.tools.render(call)
     decision, usage = await judged(work, call, source, decide(work.rules, call, source))
-    yield ev.CallDecided(
-        call_id=call.call_id, name=call.name, call=call, source=source, decision=decision, usage=usage
-    )
+    yield ev.CallDecided(call_id=call.call_id, name=call.name, call=call, source=source, decision=decision, usage=usage)
     allowed, reason = decision.verdict == "allow", decision.reason
     if decision.verdict == "ask":
         yield ev.ApprovalAsked(call_id=call.call_id, name=call.name, decision=decision)

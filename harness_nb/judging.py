@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from harness_nb.errors import ModelError
-from harness_nb.policy.judging import Thresholds, combine, follows_untrusted, needs_judgement
+from harness_nb.policy.judging import NoVerdictError, Thresholds, combine, follows_untrusted, needs_judgement
 from harness_nb.ports import Judge, Question
 from harness_nb.types import Decision, ToolCall, Usage
 from harness_nb.work import Work
@@ -46,5 +46,6 @@ async def judge_call(
     except TimeoutError:
         return combine(decision, f"no answer of {judge.name} in {timeout:g} s", thresholds), Usage()
     except ModelError as error:
-        return combine(decision, str(error), thresholds), getattr(error, "usage", None) or Usage()
+        taken = error.usage if isinstance(error, NoVerdictError) else None
+        return combine(decision, str(error), thresholds), taken or Usage()
     return combine(decision, judgement, thresholds), usage

@@ -7,13 +7,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from harness_nb.errors import UsageError
-from harness_nb.models import default_model_spec, resolve_model
+from harness_nb.models import OPENAI_URL, default_model_spec, resolve_model
+from harness_nb.models.judging import RemoteJudge, resolve_judge
 from harness_nb.models.pricing import refuse_unknown_price
+from harness_nb.models.remote import RemoteModel
 from harness_nb.policy.judging import Thresholds, read_thresholds
 from harness_nb.ports import Foreseeable, Judge, Listing, Model, Offer
 from harness_nb.settings import Settings
+from harness_nb.types import JsonObject
+
+NO_CLASSIFIER = "off"
+"""The ``classifier`` of settings that want none."""
+
+DECISIONS_MODEL = "openai:gpt-6-luna"
+"""The only model of OpenAI's Decisions API, and a cheap one."""
 
 OPENAI_KINDS = ("openai", "chat")
 """Kinds of models that ``--base-url`` may be meant for together."""
@@ -44,6 +54,11 @@ class Models:
         self.judge = self.judge or judge_for(self._settings, self.main, self.small)
         return self.main
 
+    @property
+    def facts(self) -> JsonObject:
+        """What the record says at the start: which classifier judges calls. Empty while no model has been needed."""
+        return {"Classifier": classifier_words(self._settings, self.judge)} if self.main is not None else {}
+
     async def use(self, settings: Settings, *, needed: bool) -> None:
         """Go on with those of other settings; a model that stays the same is kept. ``needed``: make them now.
 
@@ -56,7 +71,11 @@ class Models:
         small = self.small if same_small else None
         same_judge = main is not None and same_small and settings.classifier == before.classifier
         judge = self.judge if same_judge else None
-        pairs = ((self.main, main), (self.small, small), (self.judge, judge))
+        pairs: tuple[tuple[Model | Judge | None, Model | Judge | None], ...] = (
+            (self.main, main),
+            (self.small, small),
+            (self.judge, judge),
+        )
         old = [each for each, kept in pairs if each is not None and kept is None]
         thresholds = read_thresholds(settings.rules)
         if needed:
@@ -69,8 +88,10 @@ class Models:
 
     async def aclose(self) -> None:
         """Close them."""
-        for each in filter(None, (self.main, self.small, self.judge)):
-            await each.aclose()
+        for model in filter(None, (self.main, self.small)):
+            await model.aclose()
+        if self.judge is not None:
+            await self.judge.aclose()
 
     @staticmethod
     def _made(settings: Settings, main: Model | None, small: Model | None) -> tuple[Model, Model | None]:
@@ -110,12 +131,48 @@ def small_model_for(settings: Settings) -> Model | None:
 
 
 def judge_for(settings: Settings, main: Model, small: Model | None) -> Judge | None:
-    """The classifier that the settings name, or the default one for these models; ``None`` where there is none.
+    """The classifier that the settings name, or the default one beside these models; ``None`` where there is none.
+
+    It is looked for at ``base_url`` as the small model is.
 
     Raises:
         UsageError: as ``model_for``, and if a cost limit is set and its price is not known.
     """
-    return None
+    spec = settings.classifier or _default_judge(settings, main, small)
+    if spec is None or spec == NO_CLASSIFIER:
+        return None
+    beside = settings.model or main.name
+    same = same_server(spec, beside) or spec == settings.small_model
+    judge = resolve_judge(
+        spec,
+        directory=settings.directory,
+        base_url=settings.base_url if same else None,
+        environment=os.environ,
+        prices=settings.prices,
+    )
+    if isinstance(judge, RemoteJudge):
+        _check_price(judge.model, settings)
+    return judge
+
+
+def _default_judge(settings: Settings, main: Model, small: Model | None) -> str | None:
+    """The spec of the classifier where the settings name none: the small model, or, at OpenAI's own address, the cheap
+    model of the Decisions API. What is played from a file judges nothing.
+    """
+    if small is not None:
+        return settings.small_model if isinstance(small, RemoteModel) else None
+    return DECISIONS_MODEL if isinstance(main, RemoteModel) and main.host == urlsplit(OPENAI_URL).netloc else None
+
+
+def classifier_words(settings: Settings, judge: Judge | None) -> str:
+    """Which classifier judges calls, and why this one, as a clause for people."""
+    if judge is None:
+        why = "it is switched off" if settings.classifier == NO_CLASSIFIER else "name one with --classifier SPEC"
+        return f"none, so calls are decided by rules alone ({why})"
+    if settings.classifier:
+        return judge.name
+    why = "the small model" if settings.small_model else "the default beside a model of OpenAI's own"
+    return f"{judge.name} ({why}; --classifier off switches it off)"
 
 
 def spec_of(settings: Settings) -> str:

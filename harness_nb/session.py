@@ -305,7 +305,7 @@ class Session:
             self._settings,
             model=self.model_name,
             kernel=self._kernel.name,
-            environment=self._place.environment,
+            environment=self._place.environment | self._models.facts,
             origin=self._ground.origin if self._ground else {},
         )
 

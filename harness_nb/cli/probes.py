@@ -16,19 +16,24 @@ from difflib import get_close_matches
 
 from harness_nb.cli.findings import Finding
 from harness_nb.errors import AuthenticationError, HarnessError, ModelError, QuotaError
-from harness_nb.model_choice import model_for, small_model_for
+from harness_nb.judging import TIMEOUT as JUDGING_TIMEOUT
+from harness_nb.model_choice import Models, classifier_words, model_for, small_model_for
 from harness_nb.models import key_of
 from harness_nb.models.pricing import HOW_TO_GO_ON
 from harness_nb.models.remote import RemoteModel
-from harness_nb.ports import Model, ModelSettings, Offer, TextDelta, Withdrawn
+from harness_nb.ports import Model, ModelSettings, Offer, Question, TextDelta, Withdrawn
 from harness_nb.settings import Settings
-from harness_nb.types import ImagePart, Message, TextPart, ToolSpec, Usage, text_message
+from harness_nb.types import ImagePart, Message, TextPart, ToolCall, ToolSpec, Usage, text_message
 
 LIST_TIMEOUT = 20.0
 """Seconds that a server may take to list its models."""
 
 PROBE_TIMEOUT = 120.0
 """Seconds that the model may take to answer. Local servers load it before the first answer."""
+
+WITHOUT_CLASSIFIER = (
+    "name another one with --classifier SPEC, or off; until then every call that it judges is asked about"
+)
 
 MOST_OUTPUT = 2000
 """Output tokens of a probe: room for a model that thinks first."""
@@ -67,16 +72,18 @@ class Answer:
 
 
 async def probe_models(settings: Settings) -> AsyncGenerator[Finding]:
-    """What can be said of the model that the settings name, and of the small one."""
+    """What can be said of the model that the settings name, of the small one and of the classifier."""
     try:
         model = model_for(settings)
     except HarnessError as error:
         yield Finding("model", False, "none to use", str(error))
         return
+    works = True
     try:
         if isinstance(model, RemoteModel):
             async with aclosing(_probe_remote(model, settings)) as findings:
                 async for finding in findings:
+                    works &= finding.passed or not finding.needed
                     yield finding
         else:
             yield Finding(f"model {model.name}", True, "its replies are there; no server and no key are needed")
@@ -84,6 +91,8 @@ async def probe_models(settings: Settings) -> AsyncGenerator[Finding]:
         await model.aclose()
     if settings.small_model:
         yield await _probe_small(settings)
+    if works:
+        yield await _probe_classifier(settings)
 
 
 async def _probe_remote(model: RemoteModel, settings: Settings) -> AsyncGenerator[Finding]:
@@ -228,6 +237,28 @@ async def _probe_small(settings: Settings) -> Finding:
         if model is not None:
             await model.aclose()
     return Finding(f"small model {settings.small_model}", True, "answers")
+
+
+async def _probe_classifier(settings: Settings) -> Finding:
+    """Which classifier judges calls, in which way, and what it says of `ls`."""
+    models = Models(settings)
+    try:
+        models.ready()
+        judge = models.judge
+        words = classifier_words(settings, judge)
+        if judge is None:
+            return Finding("classifier", True, words, needed=False)
+        call = ToolCall(call_id="probe", name="bash", arguments={"command": "ls"})
+        question = Question(call=call, source="%%bash\nls", words=["Which files are here?"], workspace="/work")
+        async with asyncio.timeout(JUDGING_TIMEOUT):
+            judgement, _ = await judge.judge(question)
+    except (HarnessError, TimeoutError) as error:
+        detail = f"{settings.classifier or 'the default one'}: {error or f'no answer in {JUDGING_TIMEOUT:g} s'}"
+        return Finding("classifier", False, detail, WITHOUT_CLASSIFIER, needed=False)
+    finally:
+        await models.aclose()
+    figures = f"risk {judgement.risk:.2f} of 3, authorised {judgement.authorised:.2f} of 1"
+    return Finding("classifier", True, f"{words}; asked by {judgement.method}, it says of ls: {figures}")
 
 
 async def _ask(model: Model, question: Message, tools: Sequence[ToolSpec] = ()) -> Answer:

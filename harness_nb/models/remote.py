@@ -153,6 +153,11 @@ class RemoteModel:
         return usage.model_copy(update={"cost_usd": self.tariff.cost(usage)})
 
     @property
+    def speaks(self) -> tuple[Api, Endpoint, str]:
+        """How and where requests are sent, and under which name of the model. The classifier sends its own."""
+        return self._api, self._endpoint, self._model
+
+    @property
     def host(self) -> str:
         """The server as it is named in messages."""
         return self._endpoint.host

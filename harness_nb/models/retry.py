@@ -15,6 +15,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
@@ -30,6 +31,7 @@ LONGEST_WAIT = 60.0
 
 Attempt = Callable[[], AsyncGenerator[Delta | Message]]
 Sleep = Callable[[float], Awaitable[None]]
+T = TypeVar("T")
 
 _BACK_OFF = wait_exponential_jitter(initial=1, max=20, jitter=1)
 
@@ -77,6 +79,22 @@ async def stream_with_retries(attempt: Attempt, sleep: Sleep = asyncio.sleep) ->
         if shown:
             yield Withdrawn(f"{error} The partial reply is dropped.")
         raise _final(error, attempts) from error
+
+
+async def call_with_retries(attempt: Callable[[], Awaitable[T]], sleep: Sleep = asyncio.sleep) -> T:
+    """What ``attempt`` gives, for requests of which nothing is shown: it is called again as above.
+
+    Raises:
+        ModelError: as ``stream_with_retries``.
+    """
+    retrying = AsyncRetrying(
+        sleep=sleep,
+        stop=stop_after_attempt(1 + RETRIES),
+        wait=_pause,
+        retry=retry_if_exception(_may_pass),
+        reraise=True,
+    )
+    return await retrying(attempt)
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -1,6 +1,6 @@
 """A classifier's judgement of a call: which calls are judged, the verdict of its figures, and how it joins the rules.
 
-Pure. ``judging`` asks the classifier and calls ``combine``; ``policy.questions`` has the words of the question.
+Pure. ``judging`` asks the classifier and calls ``combine``; ``policy.judging_text`` has the words of the question.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from harness_nb.errors import UsageError
+from harness_nb.errors import ModelError, UsageError
 from harness_nb.policy.rules import ALLOWED
-from harness_nb.types import Decision, Frozen, Judgement, Message, ToolCall
+from harness_nb.types import Decision, Frozen, Judgement, Message, ToolCall, Usage
 
 READ_ONLY_TOOLS = frozenset({"read_file", "list_files", "search_files", "view_image", "wait", "rebuild", "finish"})
 """Tools that change nothing by themselves, or only the kernel; they are not judged. The rules still hold for them."""
@@ -30,6 +30,14 @@ KEY = "thresholds"
 _STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 _TOLERANCE = 0.02
 """How far probabilities that were rounded may be from a sum of 1."""
+
+
+class NoVerdictError(ModelError):
+    """What a classifier answered is no verdict: a refusal, no number, out of range. ``usage`` is what it took."""
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 class Thresholds(Frozen):

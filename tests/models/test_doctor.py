@@ -50,7 +50,8 @@ async def test_all_is_well(tmp_path: Path, server: CannedServer, model: str, ans
     server.add(LISTED, *map(answer, REPLIES))
     lines = await found(tmp_path, server, model=model)
     named = [name for name in lines if name not in ("context window",)]
-    assert named == ["endpoint", "key", f"model {model}", "streaming", "tool calls", "images", "token counts", "price"]
+    parts = ["endpoint", "key", f"model {model}", "streaming", "tool calls", "images", "token counts", "price"]
+    assert named == [*parts, "classifier"] and "none, so calls are decided by rules alone" in lines["classifier"].detail
     assert all(lines[name].passed for name in named)
     assert lines["price"].detail == "$0.5 in and $2 out, for a million tokens"
     assert lines["token counts"].detail == "the server counts: 40 in, 20 out"
