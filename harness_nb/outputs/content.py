@@ -46,7 +46,7 @@ def result_content(
     last_line = status_line(reply, elapsed, shown=bool(shown), tool=firewall.name, remark=remark)
     nothing = [] if reply.status is Status.RUNNING else ["(no output)"]  # the last line says it of a running call
     lines = [*([body] if body else nothing), *_training(metrics or firewall.metrics), last_line]
-    return (TextPart(text="\n".join(lines)), *parts)
+    return (TextPart(text=firewall.masker.mask("\n".join(lines))), *parts)
 
 
 def _training(metrics: MetricsReader) -> list[str]:

@@ -15,6 +15,7 @@ from harness_nb.outputs.bounds import DEFAULT_BOUNDS, Amount, Bounds, describe_g
 from harness_nb.outputs.changes import Changes, weight
 from harness_nb.outputs.derived import Derived
 from harness_nb.outputs.items import DisplayItem, StreamItem, note_item
+from harness_nb.outputs.masking import Masker
 from harness_nb.outputs.metrics import MetricsReader
 from harness_nb.outputs.whole import Offloaded, Sink, WholeText
 from harness_nb.ports import Output
@@ -24,7 +25,6 @@ _LEADING_ESCAPES = re.compile(r"(?:\x1b\[[0-9;?]*[A-Za-z])*")
 _PARTIAL_ESCAPE = re.compile(r"(?:\x1b(?:\[[0-9;?]*)?)?")
 _LEAST_CHARS = 2000
 _LEAST_LINES = 20
-_SHORTEST_SECRET = 6
 
 Item = StreamItem | DisplayItem
 
@@ -32,7 +32,7 @@ Item = StreamItem | DisplayItem
 class Firewall:
     """The outputs of one call of the tool ``name``.
 
-    ``secrets`` are texts that must not pass, ``save_image`` is called with number, media type and base64 data of an
+    ``masker`` knows what must not pass, ``save_image`` is called with number, media type and base64 data of an
     image that the cell cannot keep, and returns where it was put. Neither the size of an output nor their number makes
     memory grow: head and tail are kept, the rest is counted.
 
@@ -47,7 +47,7 @@ class Firewall:
         bounds: Bounds = DEFAULT_BOUNDS,
         sink: Sink | None = None,
         *,
-        secrets: Sequence[str] = (),
+        masker: Masker | None = None,
         save_image: Callable[[int, str, str], str] | None = None,
         plot: bool = True,
         stopwatch: Callable[[], float] | None = None,
@@ -55,12 +55,12 @@ class Firewall:
         self.name = name
         self.bounds = bounds
         self.whole = WholeText(sink, bounds.kept_chars)
-        self._secrets = sorted({secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}, key=len, reverse=True)
+        self.masker = masker or Masker()
         self._save_image = save_image
         self._saved: list[str] = []
         self._images = 0
         self._changes = Changes(call_id, name)
-        self._derived = Derived(bounds, self._redact, stopwatch, plot)
+        self._derived = Derived(bounds, self.masker.mask, stopwatch, plot)
         self._next_screen = self._next_lasting = float("-inf")
         self._changed = False
         self._closed = False
@@ -101,7 +101,7 @@ class Firewall:
             return
         self._activate(None)
         path = self.whole.path
-        item = DisplayItem(output.kind, output.content, output.display_id, self.bounds, self._redact, path)
+        item = DisplayItem(output.kind, output.content, output.display_id, self.bounds, self.masker, path)
         self.whole.add(item.pause())
         if item.left_out:
             self.whole.spill()
@@ -152,7 +152,7 @@ class Firewall:
         elif item is not self._newest and item is not self._active:
             item = None
         if item is None:
-            item = StreamItem(name, self.bounds.kept_chars, self._redact)
+            item = StreamItem(name, self.bounds.kept_chars, self.masker)
             self._latest[name] = item
             self._add(item)
         return item
@@ -189,11 +189,6 @@ class Firewall:
             del self._saved[1:-1]
         if self._left_out.chars:
             self.whole.spill()
-
-    def _redact(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "[secret removed]")
-        return text
 
     # ---- out
 
@@ -238,7 +233,7 @@ class Firewall:
         """Everything lasting that is still owed. The cell has ended; later output may still be fed and drained."""
         self._activate(None)
         for item in self.items:
-            self.whole.add(item.pause())
+            self.whole.add(item.pause(ended=True))
         self._closed = True
         self._derived.tick(now)
         return self._advance(now, True, closing=True)

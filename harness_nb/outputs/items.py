@@ -5,30 +5,34 @@ The firewall keeps a list of these and asks each for its view. It imports only i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from harness_nb.outputs.bounds import Amount, Bounds, Kept, cut_middle, measure
 from harness_nb.outputs.fold import MARK
+from harness_nb.outputs.masking import Held, Masker
 from harness_nb.outputs.mime import bundle_images, bundle_text, clean_bundle, clean_json, exceeds_cell
 from harness_nb.outputs.terminal import Terminal, clean_text, strip_colors
 from harness_nb.outputs.tracebacks import clean_error, traceback_text
 from harness_nb.types import JsonObject
 
-Redact = Callable[[str], str]
 Extent = tuple[str, Amount, str]
 """A text of any length: its head, the amount between, its tail."""
 
 
 class StreamItem:
-    """Text of ``stdout`` or ``stderr`` between two other outputs."""
+    """Text of ``stdout`` or ``stderr`` between two other outputs.
 
-    def __init__(self, name: str, kept_chars: int, redact: Redact) -> None:
+    Secrets are masked in the lines that a terminal would show, whatever the pieces they came in; what may be the
+    beginning of one is not shown until more comes, or the cell has ``ended``.
+    """
+
+    def __init__(self, name: str, kept_chars: int, masker: Masker) -> None:
         self.name = name
         self.terminal = Terminal()
         self.left_out = Amount()
         self.number = 0
         self._kept = Kept(kept_chars)
-        self._redact = redact
+        self._masker = masker
+        self._held = Held(masker)
+        self._ended = False
         self._unlogged = False
         self._view: JsonObject | None = None
         self._view_of: tuple[int, int, str | None] | None = None
@@ -40,17 +44,17 @@ class StreamItem:
 
     def feed(self, text: str) -> str:
         """Take text; return what settled, for the whole text."""
-        settled = self._redact(self.terminal.feed(text))
+        settled = self._held.feed(self.terminal.feed(text))
         self._kept.add(settled)
         self._view, self._unlogged = None, True
         return strip_colors(settled)
 
-    def pause(self) -> str:
-        """Another output follows, or the cell ends: return what the whole text lacks, as complete lines."""
-        settled = self._redact(self.terminal.settle())
+    def pause(self, *, ended: bool = False) -> str:
+        """Another output follows, or the cell has ``ended``: return what the whole text lacks, as complete lines."""
+        settled = self._held.flush(self.terminal.settle())
         self._kept.add(settled)
-        self._view = None
-        rest = self._redact(self.terminal.text) if self._unlogged else ""
+        self._view, self._ended = None, ended
+        rest = self._masker.mask(self.terminal.text) if self._unlogged else ""
         self._unlogged = False
         text = strip_colors(settled + rest)
         return text if not text or text.endswith("\n") else text + "\n"
@@ -66,7 +70,8 @@ class StreamItem:
 
     def extent(self) -> Extent:
         """The text with colours."""
-        return self._kept.head, self._kept.dropped, self._kept.tail + self._redact(self.terminal.text)
+        open_end = self._held.peek(self.terminal.text, self._ended)
+        return self._kept.head, self._kept.dropped, self._kept.tail + open_end
 
     def reading(self) -> Extent:
         """The text as a model reads it."""
@@ -87,7 +92,7 @@ class DisplayItem:
     """
 
     def __init__(
-        self, kind: str, content: JsonObject, display_id: str | None, bounds: Bounds, redact: Redact, path: str | None
+        self, kind: str, content: JsonObject, display_id: str | None, bounds: Bounds, masker: Masker, path: str | None
     ) -> None:
         self.kind = kind
         self.display_id = display_id
@@ -95,7 +100,7 @@ class DisplayItem:
         self.image: tuple[str, str] | None = None
         self.number = 0
         self._bounds = bounds
-        self._redact = redact
+        self._masker = masker
         self._path = path
         self._unlogged = ""
         self._kept = Kept(bounds.kept_chars)
@@ -104,7 +109,7 @@ class DisplayItem:
 
     def update(self, content: JsonObject) -> None:
         """Take the content of the message, or of an ``update_display_data``."""
-        content = _redacted(content, self._redact)
+        content = self._masker.mask_json(content)
         if self.kind == "error":
             self.output = clean_error(content, self._bounds)
             text = traceback_text(content)
@@ -120,11 +125,12 @@ class DisplayItem:
             self.image = bundle_images(self.output["data"])
             text = bundle_text(data)
             self.left_out = exceeds_cell(text, self._bounds)
+        self.output, text = self._masker.mask_json(self.output), self._masker.mask(text)  # now without control codes
         self._unlogged = text if not text or text.endswith("\n") else text + "\n"
         self._kept = Kept(self._bounds.kept_chars)
         self._kept.add(self._unlogged)
 
-    def pause(self) -> str:
+    def pause(self, *, ended: bool = False) -> str:
         """What the whole text lacks of this."""
         text, self._unlogged = self._unlogged, ""
         return text
@@ -147,16 +153,3 @@ def _foreign(metadata: JsonObject) -> JsonObject:
 def note_item(text: str) -> JsonObject:
     """An output that says what is not there."""
     return {"output_type": "display_data", "data": {"text/plain": clean_text(text)}, "metadata": {}}
-
-
-def _redacted(content: JsonObject, redact: Redact) -> JsonObject:
-    def walk(value: object) -> object:
-        if isinstance(value, str):
-            return redact(value)
-        if isinstance(value, dict):
-            return {key: walk(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [walk(item) for item in value]
-        return value
-
-    return {key: walk(value) for key, value in content.items()}

@@ -15,6 +15,7 @@ from said import cleared, err, figure, out, raised, result, shown, updated
 from harness_nb.events import CellOutput
 from harness_nb.outputs import Bounds, apply_output, is_derived, result_content
 from harness_nb.outputs.fold import MARK
+from harness_nb.outputs.masking import Masker
 from harness_nb.ports import ExecuteReply, Output
 from harness_nb.types import Status, TextPart
 
@@ -212,10 +213,11 @@ def test_the_mark_of_a_kernel_does_not_count(draws: list[int]) -> None:
 
 
 def test_secrets_do_not_pass_into_it() -> None:
-    cell = Cell(secrets=["hush_hush"]).run(out(f"epoch {n} loss 0.5 hush_hush: 0.{n}\n") for n in range(1, 5))
+    cell = Cell(masker=Masker({"HUSH": "hush_hush"}))
+    cell.run(out(f"epoch {n} loss 0.5 hush_hush: 0.{n}\n") for n in range(1, 5))
     data = derived(cell.record)[0]["data"]
     assert "hush_hush" not in data["text/html"] + data["text/plain"]
-    assert "[secret removed]" in data["text/plain"]
+    assert "[secret HUSH]" in data["text/plain"]
 
 
 def text_of(cell: Cell, reply: ExecuteReply, **options: Any) -> list[str]:

@@ -14,6 +14,7 @@ from driven_cell import Cell
 from said import cleared, err, figure, out, raised, result, shown, updated
 
 from harness_nb.outputs import Bounds, Offloaded
+from harness_nb.outputs.masking import Masker
 from harness_nb.ports import Output
 
 
@@ -183,7 +184,7 @@ def test_what_one_output_lost_to_the_bounds_is_in_the_file_in_order() -> None:
 
 
 def test_secrets_do_not_pass() -> None:
-    cell = Cell(secrets=["sk-very-secret", "short"])
+    cell = Cell(masker=Masker({"KEY": "sk-very-secret", "WORD": "short"}))
     cell.run(
         [
             out("key sk-very"),
@@ -196,7 +197,7 @@ def test_secrets_do_not_pass() -> None:
     )
     for text in (json.dumps(cell.record), cell.sink.text, json.dumps([e.model_dump() for e in cell.events[-3:]])):
         assert "sk-very-secret" not in text
-        assert "[secret removed]" in text
+        assert "[secret KEY]" in text
     assert "a short line" in cell.sink.text
 
 
