@@ -198,6 +198,13 @@ class Kernel(Protocol):
         """The environment that tool code and the harness's checks run in: without keys."""
         ...
 
+    def wrap(self, command: Sequence[str]) -> list[str]:
+        """The command line that runs ``command`` confined as tool code is; as it stands where tool code is not.
+
+        It is to be started with ``environment``, and runs in the workspace where there is a sandbox.
+        """
+        ...
+
     async def start(self) -> None:
         """Start it, unless it runs. ``execute`` does so by itself; the session starts it ahead.
 

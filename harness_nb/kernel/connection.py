@@ -63,6 +63,7 @@ class Connection:
             self._client.iopub_channel.socket: self.router.take_published,
             self._client.shell_channel.socket: self.router.take_reply,
             self._client.stdin_channel.socket: self._take_question,
+            self._client.control_channel.socket: self._take_control_reply,
         }
         for socket in self._takers:
             self._loop.add_reader(socket.FD, self._receive, socket)
@@ -88,6 +89,11 @@ class Connection:
     def _take_question(self, message: JsonObject) -> None:
         if not self.router.take_question(message):
             self.answer(END_OF_FILE)
+
+    def _take_control_reply(self, message: JsonObject) -> None:
+        """Once the kernel says that it has interrupted itself, wake it: see ``probe``."""
+        if message["header"]["msg_type"] == "interrupt_reply":
+            self.probe()
 
     def answer(self, line: str) -> None:
         """Answer the question that the kernel's code waits for."""

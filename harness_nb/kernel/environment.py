@@ -1,13 +1,14 @@
 """The environment that a tool kernel starts with: an allow list, and no credentials ever.
 
 What is not named here is not passed on: tool code must not find keys that a provider, a cloud or a shell profile put
-into the environment of the harness. Pure; ``process`` and the sandbox use it.
+into the environment of the harness. What the person grants by name is ``Granted``. Pure; ``process`` and the sandbox
+use it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from harness_nb.errors import UsageError
 
@@ -32,20 +33,32 @@ SECRET = re.compile(
     r"|^(OPENAI|ANTHROPIC|AWS|AZURE|GOOGLE)_",
     re.IGNORECASE,
 )
-"""Names that never pass, whoever asks for them."""
+"""Names that never pass by themselves."""
+
+
+class Granted(dict[str, str]):
+    """Variables that the person has granted to tool code by name, whatever they look like."""
 
 
 def kernel_environment(source: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """What of ``source`` a kernel may see, and ``extra`` on top.
 
     Raises:
-        UsageError: if ``extra`` names a variable that looks like a credential.
+        UsageError: if ``extra`` names a variable that looks like a credential, and is not ``Granted``.
     """
     kept = {name: value for name, value in source.items() if _allowed(name) and not SECRET.search(name)}
-    refused = sorted(name for name in extra or {} if SECRET.search(name))
+    refused = [] if isinstance(extra, Granted) else looks_secret(extra or {})
     if refused:
-        raise UsageError(f"{', '.join(refused)} looks like a credential and is not given to tool code")
+        raise UsageError(
+            f"{', '.join(refused)} looks like a credential and is not given to tool code; --secret NAME grants a "
+            "variable of the environment"
+        )
     return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
+
+
+def looks_secret(names: Iterable[str]) -> list[str]:
+    """Those of the names that look like credentials, in order."""
+    return sorted(name for name in names if SECRET.search(name))
 
 
 def _allowed(name: str) -> bool:

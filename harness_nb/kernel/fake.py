@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
 from harness_nb.ports import Answers, ExecuteReply, Output
@@ -40,6 +40,10 @@ class FakeKernel:
         self.answers: Answers | None = None
         self.python = sys.executable
         self.environment: Mapping[str, str] = {"PATH": os.defpath}
+
+    def wrap(self, command: Sequence[str]) -> list[str]:
+        """The command as it is."""
+        return list(command)
 
     async def start(self) -> None:
         """There is nothing to start."""

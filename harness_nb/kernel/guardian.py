@@ -8,7 +8,8 @@ cannot get away; the environment of the kernel also carries a mark, which finds 
 ``process`` runs this file by path with ``python -I``; it must not import anything of ours. Commands come in and reports
 go out as JSON lines::
 
-    {"argv", "env", "cwd", "mark", "remove"}            first, in
+    {"argv", "env", "cwd", "mark", "remove"}            first, in; for a sandbox also
+    {"disks", "free_disk", "processes", "groups"}
     {"command": "kill"} {"command": "reap", "since"}    in
     {"report": "started", "pid"} {"report": "reaped", "count"} {"report": "exited", "status", "peak", "words"}    out
 """
@@ -31,6 +32,7 @@ PR_SET_CHILD_SUBREAPER = 36
 LAST_WORDS = 4096
 SWEEP_SECONDS = 3.0
 PARENT_POLL_SECONDS = 1.0
+BOUNDS_POLL_SECONDS = 0.2
 TRACKERS = (b"resource_tracker", b"multiprocessing.forkserver")
 
 
@@ -43,6 +45,11 @@ class Guardian:
         self.remove: str = order["remove"]
         self.parent = os.getppid()
         self.words = b""
+        self.disks: list[str] = order.get("disks", [])
+        self.free_disk: int | None = order.get("free_disk")
+        self.processes: int | None = order.get("processes")
+        self.groups: list[str] = order.get("groups", [])
+        self.around = len(process_ids()) if self.processes else 0
         self.wake, wake_end = os.pipe()
         os.set_blocking(wake_end, False)
         signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
@@ -50,6 +57,8 @@ class Guardian:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: os._exit(self.sweep()))
         become_subreaper()
+        if self.processes:
+            go_first()
         self.kernel = subprocess.Popen(
             order["argv"],
             env=order["env"],
@@ -58,6 +67,7 @@ class Guardian:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=self.enter_groups if self.groups else None,
         )
         report(report="started", pid=self.kernel.pid)
 
@@ -66,8 +76,9 @@ class Guardian:
         assert self.kernel.stdout is not None
         commands, words = self.commands.descriptor, self.kernel.stdout.fileno()
         watched = [commands, words, self.wake]
+        pause = BOUNDS_POLL_SECONDS if self.free_disk or self.processes else PARENT_POLL_SECONDS
         while not self.kernel_has_ended():
-            ready = select.select(watched, [], [], 0 if self.commands.waiting else PARENT_POLL_SECONDS)[0]
+            ready = select.select(watched, [], [], 0 if self.commands.waiting else pause)[0]
             if self.wake in ready:
                 os.read(self.wake, 512)
             if words in ready and not self.read_words(words):
@@ -76,7 +87,31 @@ class Guardian:
                 self.commands.receive()
             if not self.obey() or os.getppid() != self.parent:
                 break
+            if broken := self.broken_bound():
+                self.words = (self.words + broken.encode())[-LAST_WORDS:]
+                break
         self.sweep()
+
+    def enter_groups(self) -> None:
+        """In the kernel's process before it becomes the kernel: enter its control groups, or do not start."""
+        for group in self.groups:
+            (Path(group) / "cgroup.procs").write_text(str(os.getpid()))
+
+    def broken_bound(self) -> str:
+        """Which bound of a sandbox is broken; empty while none is.
+
+        Here is what no limit of the system holds: the space left on a disk, and how many processes root may have.
+        """
+        for folder in self.disks if self.free_disk else []:
+            with suppress(OSError):
+                left = shutil.disk_usage(folder).free
+                if left < (self.free_disk or 0):
+                    return f"the disk was nearly full ({left // 10**6} MB free), so the sandbox ended this kernel"
+        if self.processes and len(process_ids()) > self.around + self.processes // 2:
+            count = len(below(os.getpid()))
+            if count > self.processes:
+                return f"there were {count} processes (at most {self.processes}), so the sandbox ended this kernel"
+        return ""
 
     def kernel_has_ended(self) -> bool:
         """Take leave of dead children; when the kernel is among them, report its end at once."""
@@ -135,8 +170,11 @@ class Guardian:
         kill_all(self.descendants)
         if self.kernel.returncode is None and not self.kernel_has_ended():
             self.kernel.kill()
-            report(report="exited", status=-int(signal.SIGKILL), peak=0, words="")
+            report(report="exited", status=-int(signal.SIGKILL), peak=0, words=self.words.decode("utf-8", "replace"))
         shutil.rmtree(self.remove, ignore_errors=True)
+        for group in self.groups:
+            with suppress(OSError):
+                Path(group).rmdir()
         return 0
 
 
@@ -188,6 +226,13 @@ def become_subreaper() -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def go_first() -> None:
+    """Run before all ordinary programs, where that is allowed (root): no flood of processes must hold this up."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
 def below(ancestor: int) -> list[int]:

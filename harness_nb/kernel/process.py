@@ -20,11 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness_nb.kernel.confinement import Confinement
+from harness_nb.kernel.groups import make_groups
 from harness_nb.kernel.guardian import kill_all, marked
 
 GUARDIAN = Path(__file__).resolve().with_name("guardian.py")
 GUARDIAN_SECONDS = 10.0
 CLOCK_TICK = 0.01
+BY_SIGNAL = 128
+"""A sandbox ends with 128 and the number of the signal that ended the kernel in it, as a shell does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,9 @@ class KernelProcess:
     ``died`` is a future of its ``Death``; it never fails. All methods are for the event loop that started it.
     """
 
-    def __init__(self, guardian: subprocess.Popen[bytes], mark: str, private: Path) -> None:
+    def __init__(self, guardian: subprocess.Popen[bytes], mark: str, private: Path, *, in_sandbox: bool) -> None:
         self._guardian = guardian
+        self._in_sandbox = in_sandbox
         self._mark = mark
         self._private = private
         self._lines = b""
@@ -73,11 +78,18 @@ class KernelProcess:
 
     @classmethod
     def start(
-        cls, arguments: Sequence[str], *, environment: Mapping[str, str], directory: Path, private: Path
+        cls,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        directory: Path,
+        private: Path,
+        confinement: Confinement | None = None,
     ) -> KernelProcess:
         """Start a kernel with ``directory`` as its working directory.
 
         ``private`` is the folder of its sockets; the guardian removes it in the end, whatever happens to the harness.
+        The bounds of ``confinement`` that no limit of the system holds are watched by the guardian.
         """
         mark = secrets.token_hex(16)
         isolated = ["-I", "-S"] if sys.platform == "linux" else ["-I"]
@@ -90,14 +102,20 @@ class KernelProcess:
             cwd=private,
             start_new_session=True,
         )
-        process = cls(guardian, mark, private)
-        order = {
+        process = cls(guardian, mark, private, in_sandbox=confinement is not None)
+        order: dict[str, Any] = {
             "argv": list(arguments),
             "env": {**environment, "HARNESS_NB_KERNEL": mark, "JPY_PARENT_PID": str(guardian.pid)},
             "cwd": str(directory),
             "mark": mark,
             "remove": str(private),
         }
+        if confinement is not None:
+            bounds = confinement.bounds
+            groups = make_groups(bounds.processes, bounds.memory)
+            order |= {"free_disk": bounds.free_disk, "processes": bounds.processes}
+            order["disks"] = [str(confinement.workspace), str(private)]
+            order["groups"] = sorted({str(group) for group in groups.values()})
         process._tell(order)
         return process
 
@@ -161,8 +179,11 @@ class KernelProcess:
                 self._reaped.set()
             case "exited":
                 self._reaped.set()
+                status = report["status"]
+                if self._in_sandbox and status > BY_SIGNAL:
+                    status = BY_SIGNAL - status
                 if not self.died.done():
-                    self.died.set_result(Death(report["status"], report["peak"], report["words"]))
+                    self.died.set_result(Death(status, report["peak"], report["words"]))
 
     def _close(self) -> None:
         for pipe in (self._guardian.stdin, self._guardian.stdout):

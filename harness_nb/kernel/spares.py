@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness_nb.errors import HarnessError
+from harness_nb.kernel.confinement import Confinement
 from harness_nb.kernel.environment import kernel_environment
-from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
+from harness_nb.kernel.spec import DEFAULT_NAME, SANDBOX_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel
 
 
@@ -22,15 +23,29 @@ class Spare:
 
     def __init__(self, name: str = DEFAULT_NAME) -> None:
         self.name = name
+        self.confinement: Confinement | None = None
         self._starting: asyncio.Task[StartedKernel] | None = None
 
-    def prepare(self, directory: Path) -> None:
-        """Begin to start a kernel, unless there is one; it waits in ``directory``, which must exist."""
+    def prepare(self, directory: Path, confinement: Confinement | None = None) -> None:
+        """Begin to start a kernel, unless there is one; it waits in ``directory``, which must exist.
+
+        With a ``confinement`` it is a kernel of ``harness-sandbox``, whatever the name was.
+        """
         if self._starting is None:
+            self.confinement = confinement
+            if confinement is not None:
+                self.name = SANDBOX_NAME
             start = StartedKernel.start(
-                resolve_kernel(self.name), environment=kernel_environment(os.environ), directory=directory
+                resolve_kernel(self.name),
+                environment=kernel_environment(os.environ),
+                directory=directory,
+                confinement=confinement,
             )
             self._starting = asyncio.ensure_future(start)
+
+    def fits(self, name: str, confinement: Confinement | None) -> bool:
+        """Whether a kernel of that name in that sandbox could be taken from here."""
+        return (self.name, self.confinement) == (name, confinement)
 
     async def ready(self) -> None:
         """Wait until what was prepared has started, or has failed to."""

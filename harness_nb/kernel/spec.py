@@ -1,7 +1,8 @@
 """Which command starts a tool kernel: the name of a kernel spec becomes an argument list.
 
-``harness-tools`` is always there, from inside the package. Any other name is an installed kernel spec; an ipykernel
-keeps its own Python and arguments but is started through our launcher, by path, so that it needs no harness_nb.
+``harness-tools`` is always there, from inside the package, and ``harness-sandbox`` is the same in a sandbox. Any other
+name is an installed kernel spec; an ipykernel keeps its own Python and arguments but is started through our launcher,
+by path, so that it needs no harness_nb.
 Used by ``ToolKernel``, ``doctor`` and the command line; imports jupyter_client lazily.
 """
 
@@ -15,19 +16,36 @@ from pathlib import Path
 from harness_nb.errors import UsageError
 
 DEFAULT_NAME = "harness-tools"
+SANDBOX_NAME = "harness-sandbox"
+AUTO = "auto"
+"""Stands for the sandbox where it works, and for ``harness-tools`` elsewhere."""
+
 LAUNCHER = Path(__file__).resolve().parent.parent / "tools" / "launch.py"
 LAUNCHER_MODULES = ("ipykernel_launcher", "ipykernel", "harness_nb.tools.launch")
 
 
 @dataclass(frozen=True, slots=True)
 class KernelCommand:
-    """How a kernel is started. ``arguments`` still holds ``{connection_file}``; ``environment`` is set on top."""
+    """How a kernel is started. ``arguments`` still holds ``{connection_file}``; ``environment`` is set on top.
+
+    ``in_sandbox`` says that it runs in one; its process must then not be signalled.
+    """
 
     name: str
     display_name: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     interrupt_by_message: bool = False
+    in_sandbox: bool = False
+
+
+def name_here(name: str) -> str:
+    """The name itself, or for ``auto`` the one that it stands for on this machine. May block for a moment."""
+    if name != AUTO:
+        return name
+    from harness_nb.kernel.sandbox import layer_here
+
+    return SANDBOX_NAME if layer_here() else DEFAULT_NAME
 
 
 def resolve_kernel(name: str = DEFAULT_NAME) -> KernelCommand:
@@ -36,9 +54,10 @@ def resolve_kernel(name: str = DEFAULT_NAME) -> KernelCommand:
     Raises:
         UsageError: if there is no such spec (lists those there are), or it is not a Python one.
     """
-    if name == DEFAULT_NAME:
+    if name in (DEFAULT_NAME, SANDBOX_NAME):
         arguments = (sys.executable, str(LAUNCHER), "-f", "{connection_file}")
-        return KernelCommand(name=name, display_name="Python 3 (harness tools)", arguments=arguments)
+        inside, shown = name == SANDBOX_NAME, name.replace("-", " ")
+        return KernelCommand(name, f"Python 3 ({shown})", arguments, interrupt_by_message=inside, in_sandbox=inside)
     from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 
     try:
@@ -57,10 +76,11 @@ def resolve_kernel(name: str = DEFAULT_NAME) -> KernelCommand:
 
 
 def kernel_names() -> list[str]:
-    """Names that ``resolve_kernel`` knows, ``harness-tools`` first."""
+    """Names that ``resolve_kernel`` knows, our own first."""
     from jupyter_client.kernelspec import KernelSpecManager
 
-    return [DEFAULT_NAME, *sorted(set(KernelSpecManager().find_kernel_specs()) - {DEFAULT_NAME})]
+    own = (DEFAULT_NAME, SANDBOX_NAME)
+    return [*own, *sorted(set(KernelSpecManager().find_kernel_specs()) - set(own))]
 
 
 def through_launcher(arguments: list[str]) -> tuple[str, ...]:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from harness_nb.errors import KernelError
+from harness_nb.kernel.confinement import Confinement
 from harness_nb.kernel.connection import Connection, write_connection_file
 from harness_nb.kernel.memory import memory_limit
 from harness_nb.kernel.process import Death, KernelProcess
 from harness_nb.kernel.recording import unsent_text
 from harness_nb.kernel.routing import Execution
+from harness_nb.kernel.sandbox import sandboxed
 from harness_nb.kernel.spec import KernelCommand
 from harness_nb.ports import Output
 from harness_nb.types import JsonObject
@@ -46,9 +48,17 @@ class StartedKernel:
 
     @classmethod
     async def start(
-        cls, command: KernelCommand, *, environment: Mapping[str, str], directory: Path, seconds: float = START_SECONDS
+        cls,
+        command: KernelCommand,
+        *,
+        environment: Mapping[str, str],
+        directory: Path,
+        confinement: Confinement | None = None,
+        seconds: float = START_SECONDS,
     ) -> StartedKernel:
         """Start ``command`` with ``directory`` (made if missing) as working directory and wait until it answers.
+
+        A command that is for a sandbox runs in that of ``confinement``; ``directory`` must lie inside.
 
         Raises:
             KernelError: if it ends before, or does not answer within ``seconds``.
@@ -60,7 +70,12 @@ class StartedKernel:
         arguments = [word.replace("{connection_file}", str(connection_file)) for word in command.arguments]
         own = {"IPYTHONDIR": str(private / "ipython"), "HARNESS_NB_RECORDER": str(private / RECORDER)}
         variables = {**environment, **command.environment, **own}
-        process = KernelProcess.start(arguments, environment=variables, directory=directory, private=private)
+        inside = confinement if command.in_sandbox else None
+        if inside is not None:
+            arguments = sandboxed(arguments, inside, environment=variables, directory=directory, private=[private])
+        process = KernelProcess.start(
+            arguments, environment=variables, directory=directory, private=private, confinement=inside
+        )
         started = cls(process, connection_file, interrupt_by_message=command.interrupt_by_message)
         try:
             await started._wait_until_ready(command, seconds)
@@ -95,9 +110,9 @@ class StartedKernel:
         7.4).
         """
         if self._interrupt_by_message:
-            self.connection.interrupt_by_message()
-        else:
-            self.process.interrupt()
+            self.connection.interrupt_by_message()  # the probe follows when it is answered
+            return
+        self.process.interrupt()
         self.connection.probe()
 
     async def collect_last_outputs(self, execution: Execution) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +16,10 @@ from pathlib import Path
 from harness_nb.context.names import describe_loss
 from harness_nb.errors import KernelError
 from harness_nb.kernel.companions import Companions
+from harness_nb.kernel.confinement import Confinement
 from harness_nb.kernel.environment import kernel_environment
 from harness_nb.kernel.run import Run
+from harness_nb.kernel.sandbox import sandboxed
 from harness_nb.kernel.spares import Spare
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel, describe_death
@@ -40,7 +42,8 @@ class ToolKernel:
         environment: variables on top of the allowed ones of this process; see ``environment``.
         grace: seconds that a cell has to obey an interrupt before the kernel is killed.
         answers: who answers questions of the code (``input``, ``getpass``); nobody, if ``None``.
-        spare: a kernel in reserve, taken if it is of the same spec and ``environment`` is empty.
+        spare: a kernel in reserve, taken if it is of the same spec and sandbox and ``environment`` is empty.
+        confinement: the sandbox of ``harness-sandbox``; one around ``directory``, if ``None``.
 
     Raises:
         UsageError: if there is no such kernel spec, or ``environment`` holds credentials.
@@ -56,6 +59,7 @@ class ToolKernel:
         grace: float = GRACE_SECONDS,
         answers: Answers | None = None,
         spare: Spare | None = None,
+        confinement: Confinement | None = None,
     ) -> None:
         self.name = name
         self.answers = answers
@@ -64,6 +68,7 @@ class ToolKernel:
         self._extra = environment
         self._environment = kernel_environment(os.environ, environment)
         self._directory = directory
+        self.confinement = (confinement or Confinement(directory.resolve())) if self._command.in_sandbox else None
         self._setup = setup
         self._grace = grace
         self._started: StartedKernel | None = None
@@ -78,8 +83,22 @@ class ToolKernel:
         if self._closed:
             raise KernelError("the tool kernel is closed")
         return ToolKernel(
-            name=self.name, directory=self._directory, setup=self._setup, environment=self._extra, grace=self._grace
+            name=self.name,
+            directory=self._directory,
+            setup=self._setup,
+            environment=self._extra,
+            grace=self._grace,
+            confinement=self.confinement,
         )
+
+    def wrap(self, command: Sequence[str]) -> list[str]:
+        """``command`` confined as the kernel is: in the sandbox, with the workspace as working directory.
+
+        It has to be started with ``environment``. Where the kernel has no sandbox, the command as it is.
+        """
+        if self.confinement is None:
+            return list(command)
+        return sandboxed(command, self.confinement, environment=self.environment)
 
     @property
     def busy(self) -> bool:
@@ -119,7 +138,10 @@ class ToolKernel:
                 return
             await self._end()
             self._started = await self._take_spare() or await StartedKernel.start(
-                self._command, environment=self._environment, directory=self._directory
+                self._command,
+                environment=self._environment,
+                directory=self._directory,
+                confinement=self.confinement,
             )
             try:
                 await self._run_setup(self._started)
@@ -129,7 +151,7 @@ class ToolKernel:
 
     async def _take_spare(self) -> StartedKernel | None:
         """A kernel that was started ahead and fits, moved to the directory of this one."""
-        if self._spare is None or self._spare.name != self.name or self._extra:
+        if self._spare is None or not self._spare.fits(self.name, self.confinement) or self._extra:
             return None
         started = await self._spare.take()
         if started is not None:
