@@ -37,7 +37,10 @@ _DANGEROUS = (
 
 
 def decide(rules: Iterable[Rule], call: ToolCall, source: str) -> Decision:
-    """The strictest decision of all rules; allow when none objects."""
+    """The strictest decision of all rules; allow when none objects.
+
+    A rule that allows a call by name lifts what others ask, never what they deny.
+    """
     decisions = [ALLOWED]
     for rule in rules:
         try:
@@ -47,7 +50,9 @@ def decide(rules: Iterable[Rule], call: ToolCall, source: str) -> Decision:
             decision = Decision(verdict="deny", reason=f"the rule {name} failed: {error}", policy=name)
         if decision is not None:
             decisions.append(decision)
-    return max(decisions, key=lambda decision: _STRICTNESS[decision.verdict])
+    strictest = max(decisions, key=lambda decision: _STRICTNESS[decision.verdict])
+    allowing = [decision for decision in decisions[1:] if decision.verdict == "allow"]
+    return allowing[0] if allowing and strictest.verdict != "deny" else strictest
 
 
 def deny_outside_workspace(call: ToolCall, source: str) -> Decision | None:
