@@ -14,6 +14,7 @@ from harness_nb import __version__
 from harness_nb.cli import past
 from harness_nb.cli.demo import run_demo
 from harness_nb.cli.doctor import diagnose
+from harness_nb.cli.eval_policy import eval_policy_command
 from harness_nb.cli.replay import play_session, play_task
 from harness_nb.cli.running import UNFINISHED, WRONG_CALL, run_prompts
 from harness_nb.cli.screen import screen_for
@@ -168,6 +169,7 @@ def export(
 
 
 commands.add_command(verify_command())
+commands.add_command(eval_policy_command())
 
 
 @commands.command()

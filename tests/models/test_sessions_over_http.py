@@ -80,7 +80,7 @@ async def test_an_overflow_over_the_wire_is_summarised_by_the_small_model(tmp_pa
     server.add(responses_answer(DONE))
     rates = '"gpt-6-luna" = { input = 1.0, output = 10.0 }\ntiny = { input = 0.1, output = 0.2 }\n'
     (tmp_path / "pyproject.toml").write_text(f"[tool.harness-nb.prices]\n{rates}")
-    async with opened(tmp_path, server, small_model="openai:tiny", max_cost=5.0) as session:
+    async with opened(tmp_path, server, small_model="openai:tiny", max_cost=5.0, classifier="off") as session:
         events = await send(session)
         total = session.usage
     assert [body["model"] for body in server.bodies] == [*["gpt-6-luna"] * 3, "tiny", "gpt-6-luna"]
