@@ -16,7 +16,9 @@ from harness_nb import events as ev
 from harness_nb.context import words
 from harness_nb.context.names import list_names
 from harness_nb.outputs import Firewall, format_seconds, result_content
+from harness_nb.outputs.masking import Masker, masks_in
 from harness_nb.past import Step, difference, steps_of
+from harness_nb.policy.masked import why_not_run
 from harness_nb.ports import ExecuteReply, Kernel, Output
 from harness_nb.toolset import REBUILD
 from harness_nb.types import JsonObject, Part, Status, TextPart, ToolCall, text_content
@@ -90,6 +92,7 @@ class Cells:
     ``inspect`` looks after each cell for the files that it has changed, and for what it should not have done; what it
     says of that is told to the model and to the person. ``names`` is the last manifest of the kernel's namespace.
     ``working_time`` is a clock that stands still while a question of the code is open: timeouts are measured by it.
+    ``masker`` masks the outputs of recorded cells that are run again; one with a mask in its source is not.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class Cells:
         self._left: dict[str, Cell] = {}
         self._steps: list[str] = []
         self.names: tuple[JsonObject, ...] = ()
+        self.masker = Masker()
 
     def remember(self, events: Sequence[ev.Event]) -> None:
         """Take over the steps of a recorded session, so that ``rebuild`` can take them again, and the names it had."""
@@ -219,7 +223,7 @@ class Cells:
         """Take recorded python steps again, in order; a sentence for each that came out differently."""
         differences = []
         for step in steps:
-            firewall = Firewall(step.call.call_id, step.call.name, plot=False)
+            firewall = Firewall(step.call.call_id, step.call.name, masker=self.masker, plot=False)
             reply = await self._take_again(step.source, firewall)
             firewall.close(self._clock())
             self._news_of_names(reply)
@@ -229,6 +233,8 @@ class Cells:
 
     async def _take_again(self, source: str, firewall: Firewall | None = None) -> ExecuteReply:
         """Run a recorded source; what it prints and shows is in the record already and goes to ``firewall`` at most."""
+        if masks := masks_in(source):
+            return ExecuteReply(status=Status.ERROR, ename="MaskedSource", evalue=f"not run: {why_not_run(masks[0])}")
         reply = ExecuteReply(status=Status.OK)
         async with aclosing(self._kernel.execute(source)) as items:
             async for item in items:

@@ -5,22 +5,84 @@ The session asks here when it makes the ``Work`` of a prompt.
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from pathlib import Path
+
 from harness_nb.approval import DenyApprover
-from harness_nb.policy import Rule, ask_before_dangerous_commands, deny_outside_workspace, deny_read_only
+from harness_nb.errors import UsageError
+from harness_nb.kernel import Spare, ToolKernel
+from harness_nb.kernel.environment import Granted
+from harness_nb.models import REMOTE, default_model_spec, key_of
+from harness_nb.policy import (
+    Rule,
+    ask_before_dangerous_commands,
+    deny_masked_secrets,
+    deny_outside_workspace,
+    deny_read_only,
+)
 from harness_nb.ports import Approver
 from harness_nb.replaying import Playing
+from harness_nb.secrets_kept import Keeper, MaskedApprover, granted_secrets, known_secrets
 from harness_nb.settings import Settings
+from harness_nb.store import FOLDER
+from harness_nb.tools import SETUP_SOURCE
 from harness_nb.workplace import Workplace
 
 
 def rules_for(settings: Settings, place: Workplace, playing: Playing | None) -> tuple[Rule, ...]:
     """The rules in force; the strictest decision of all of them counts."""
-    own = (deny_outside_workspace, deny_read_only(place.read_only), ask_before_dangerous_commands)
+    own = (
+        deny_outside_workspace,
+        deny_read_only(place.read_only),
+        deny_masked_secrets,
+        ask_before_dangerous_commands,
+    )
     return (*own, playing.pass_over) if playing else own
 
 
-def approver_for(settings: Settings, approver: Approver) -> Approver:
+def approver_for(settings: Settings, approver: Approver, keeper: Keeper) -> Approver:
     """Who is asked, for approvals and by tool code."""
     if settings.policy == "deny":
         return DenyApprover("the policy of this session is deny")
-    return approver
+    return MaskedApprover(approver, keeper.masker)
+
+
+def tool_kernel_for(settings: Settings, spare: Spare | None) -> ToolKernel:
+    """The tool kernel of a session, with the secrets that it is granted and no others.
+
+    Raises:
+        UsageError: if there is no such kernel spec, or a secret cannot be granted.
+    """
+    return ToolKernel(
+        name=settings.kernel,
+        directory=settings.directory / FOLDER,
+        setup=SETUP_SOURCE,
+        environment=granted_to(settings),
+        spare=spare,
+    )
+
+
+def granted_to(settings: Settings) -> Granted:
+    """The variables that tool code is given by name.
+
+    Raises:
+        UsageError: if one is not set, or is the key of a model in use.
+    """
+    return Granted(granted_secrets(settings.secret, os.environ, model_keys(settings)))
+
+
+def keeper_for(settings: Settings) -> Keeper:
+    """What masks the secrets that are known here: those of the environment and of a few files, and what is granted."""
+    known = known_secrets(os.environ, settings.directory, Path.home())
+    return Keeper({**known, **{name: os.environ[name] for name in settings.secret if os.environ.get(name)}})
+
+
+def model_keys(settings: Settings) -> list[str]:
+    """The names of the variables that hold the keys of the models that the settings name."""
+    specs = [settings.model, settings.small_model, settings.classifier]
+    if settings.model is None:
+        with suppress(UsageError):
+            specs[0] = default_model_spec(os.environ)
+    remote = [spec for spec in specs if spec and spec.partition(":")[0] in REMOTE]
+    return [key_of(spec, settings.base_url, os.environ)[0] for spec in remote]

@@ -20,7 +20,7 @@ from harness_nb.cells import MAIN, Cells
 from harness_nb.context import Conversation, words
 from harness_nb.errors import HarnessError, KernelError, UsageError
 from harness_nb.files import files_now
-from harness_nb.kernel import Spare, ToolKernel
+from harness_nb.kernel import Spare
 from harness_nb.model_choice import Models
 from harness_nb.opening import starting_events, switching_events
 from harness_nb.outputs import Firewall
@@ -30,10 +30,9 @@ from harness_nb.record import Record, take_up
 from harness_nb.recordings import REPLAY, Chain, Recording
 from harness_nb.replay_ground import ReplayGround
 from harness_nb.replaying import Difference, Playing
-from harness_nb.safeguards import approver_for, rules_for
+from harness_nb.safeguards import approver_for, keeper_for, rules_for, tool_kernel_for
 from harness_nb.settings import Settings
-from harness_nb.store import FOLDER, SessionStore, find_session, new_session_id
-from harness_nb.tools import SETUP_SOURCE
+from harness_nb.store import SessionStore, find_session, new_session_id
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
 from harness_nb.types import Status, ToolCall, Usage, text_content
 from harness_nb.work import Work
@@ -62,7 +61,7 @@ class Session:
         self.workspace = settings.directory
         self.notebook_path = store.notebook_path
         self._settings = settings
-        self._approver = approver
+        self._approver, self._keeper = approver, keeper_for(settings)
         self._questions = kernel.answers = Questions(self._approver_in_force, time.monotonic)
         self._models = models
         self._ground = ground
@@ -76,6 +75,7 @@ class Session:
         self._kernel = kernel
         self._place = Workplace(settings, kernel, store.folder)
         self._cells = Cells(kernel, self._firewall, time.monotonic, self._place.inspect, self._questions.working_time)
+        self._cells.masker = self._keeper.masker
         self._cells.remember(self._past)
         self._ended = False
         self._opened = False
@@ -143,9 +143,7 @@ class Session:
             return await cls._open_replay(settings, approver, spare, recording)
         models = Models(settings, model)
         models.ready()
-        kernel = kernel or ToolKernel(
-            name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE, spare=spare
-        )
+        kernel = kernel or tool_kernel_for(settings, spare)
         session_id = settings.session or new_session_id()
         if settings.session:
             find_session(settings.directory, settings.session)
@@ -163,9 +161,7 @@ class Session:
     ) -> Session:
         """A session in which a recording is played; the model is looked for when one is needed."""
         ground = await asyncio.to_thread(ReplayGround.make, settings.directory, recording)
-        kernel = ToolKernel(
-            name=settings.kernel, directory=settings.directory / FOLDER, setup=SETUP_SOURCE, spare=spare
-        )
+        kernel = tool_kernel_for(settings, spare)
         store = SessionStore(settings.directory, ground.session)
         store.rewrite(ground.events)
         models = Models(settings)
@@ -250,9 +246,8 @@ class Session:
                 yield self._add(event)
             if only_opening:
                 return
-            async with aclosing(loop.run(self._work(spent), self._conversation)) as items:
-                async for item in items:
-                    told = self._playing.follow(item) if self._playing else item
+            async with aclosing(self._told(loop.run(self._work(spent), self._conversation))) as items:
+                async for told in items:
                     yield self._add(told) if isinstance(told, ev.EventBase) else told
                     if self._playing and self._playing.stopped_before(told):
                         async for event in self._cells.end_all():
@@ -335,13 +330,13 @@ class Session:
         model = playing.model if playing else self._models.main
         assert model is not None
         return Work(
-            system=self._place.system_prompt(),
+            system=self._keeper.masker.mask(self._place.system_prompt()),
             model=model,
             cells=self._cells,
             tools=self._tools,
             rules=rules_for(settings, self._place, playing),
             approver=playing.approver if playing and settings.policy != "deny" else self._approver_in_force,
-            gate=self._place.gate.run,
+            gate=lambda: self._keeper.checks(self._place.gate.run()),
             clock=time.monotonic,
             limits=playing.limits if playing else settings.limits,
             settings=settings.for_model(self.id),
@@ -356,15 +351,23 @@ class Session:
     @property
     def _approver_in_force(self) -> Approver:
         """Who is asked, for approvals and by tool code."""
-        return approver_for(self._settings, self._approver)
+        return approver_for(self._settings, self._approver, self._keeper)
 
     def _firewall(self, call: ToolCall, plot: bool) -> Firewall:
         sink = self._record.store.sink(call.call_id)
-        return Firewall(call.call_id, call.name, sink=sink, plot=plot, stopwatch=time.perf_counter)
+        masker = self._keeper.masker
+        return Firewall(call.call_id, call.name, sink=sink, masker=masker, plot=plot, stopwatch=time.perf_counter)
+
+    async def _told(self, items: AsyncGenerator[ev.Event | Delta]) -> AsyncGenerator[ev.Event | Delta]:
+        """What is recorded and shown of the loop's items."""
+        async with aclosing(items):
+            async for item in items:
+                for told in self._keeper.items(self._playing.follow(item) if self._playing else item):
+                    yield told
 
     def _add(self, event: ev.Event) -> ev.Event:
         """Record an event; count what this prompt has taken."""
-        stamped = self._record.add(event)
+        stamped = self._record.add(self._keeper.event(event))
         self._chain.apply(stamped)
         if self._ground is not None:
             self._ground.apply(stamped)

@@ -26,6 +26,7 @@ _ALIGNED = 2 * BLOCK - 1
 _BEGUN = 4
 """Characters of a known value at the end of a text that may be its beginning."""
 
+_SHORT_TEXT = 2000
 _LINE_LIMIT = 8192
 """Characters of an endless line that wait for what may follow."""
 
@@ -202,8 +203,8 @@ def _bytes(text: str) -> bytes:
 
 
 def _may_hold(text: str, wanted: str) -> bool:
-    """Whether ``wanted`` is in ``text``; whether its characters are is known much sooner."""
-    return all(character in text for character in wanted) and wanted in text
+    """Whether ``wanted`` is in ``text``; in a long one, whether its characters are is known much sooner."""
+    return (len(text) < _SHORT_TEXT or all(character in text for character in wanted)) and wanted in text
 
 
 def _extended(data: bytes, at: int, form: bytes, offset: int) -> tuple[int, int]:
@@ -221,7 +222,10 @@ def _looks(text: str) -> Iterator[Span]:
     """What looks like a credential of a known kind."""
     taken: list[tuple[int, int]] = []
     for kind in KINDS:
-        if not any(_may_hold(text, hint) for hint in kind.hints):
+        for hint in kind.hints:
+            if _may_hold(text, hint):
+                break
+        else:
             continue
         for match in kind.pattern.finditer(text):
             start, end = match.span("secret" if "secret" in kind.pattern.groupindex else 0)
