@@ -118,19 +118,17 @@ def fit_thresholds(
         row, away = tuple(verdict(case, thresholds) for case in cases), _distance(thresholds, now)
         if row not in tried or away < tried[row][0]:
             tried[row] = (away, thresholds)
-
-    def score(row: tuple[str, ...], but: int = -1) -> tuple[int, int, float]:
-        pairs = [pair for place, pair in enumerate(zip(row, labels, strict=True)) if place != but]
-        mild = sum(strict[given] < strict[wanted] for given, wanted in pairs)
-        return sum(given == wanted for given, wanted in pairs), -mild, -tried[row][0]
-
-    best = max(tried, key=score)
+    scored = []
+    for row, (away, thresholds) in tried.items():
+        right = [given == wanted for given, wanted in zip(row, labels, strict=True)]
+        mild = [strict[given] < strict[wanted] for given, wanted in zip(row, labels, strict=True)]
+        scored.append((sum(right), -sum(mild), -away, right, mild, thresholds))
+    agreed, milder, _, _, _, best = max(scored, key=lambda each: each[:3])
     left_out = 0
     for place in range(len(cases)):
-        chosen = max(tried, key=lambda row, place=place: score(row, place))  # type: ignore[misc]
-        left_out += chosen[place] == labels[place]
-    agreed, mild, _ = score(best)
-    return Fit(tried[best][1], agreed, -mild, left_out)
+        without = [(each[0] - each[3][place], each[1] + each[4][place], each[2]) for each in scored]
+        left_out += scored[without.index(max(without))][3][place]
+    return Fit(best, agreed, -milder, left_out)
 
 
 def _grid(now: Thresholds) -> Iterator[Thresholds]:

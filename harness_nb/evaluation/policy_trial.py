@@ -21,7 +21,7 @@ from harness_nb.evaluation.agreement import (
 from harness_nb.evaluation.labelled import LabelledCall
 from harness_nb.judging import TIMEOUT, judge_call
 from harness_nb.policy import Rule, decide
-from harness_nb.policy.judging import Thresholds, combine, needs_judgement
+from harness_nb.policy.judging import Thresholds, needs_judgement, stricter, verdict_of
 from harness_nb.ports import Judge
 from harness_nb.types import Decision, Usage
 
@@ -54,7 +54,9 @@ class Outcome:
     def verdict(self, thresholds: Thresholds) -> str:
         """The verdict that other thresholds would have given."""
         judgement = self.decision.judgement
-        return self.decision.verdict if judgement is None else combine(self.rules, judgement, thresholds).verdict
+        if judgement is None:
+            return self.decision.verdict
+        return stricter(self.rules.verdict, verdict_of(judgement, thresholds))
 
 
 @dataclass(frozen=True, slots=True)

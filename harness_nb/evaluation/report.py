@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness_nb.evaluation.agreement import VERDICTS, Reliability
+from harness_nb.evaluation.agreement import VERDICTS, Fit, Reliability
 from harness_nb.evaluation.policy_trial import Outcome, Trial
 from harness_nb.policy.judging import KEY, Thresholds
 from harness_nb.policy.judging_text import write_call
@@ -37,7 +37,7 @@ def report(trial: Trial) -> list[str]:
         curve = getattr(trial, name)()
         if curve is not None:
             lines += ["", *_curve(title, curve)]
-    lines += [*_fitted(trial), *_disagreements(trial)]
+    lines += [*_fitted(trial, trial.fit()), *_disagreements(trial)]
     if trial.asked:
         usage = trial.usage
         cost = "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
@@ -74,23 +74,17 @@ def _bar(share: float) -> str:
     return "█" * full + "·" * (BAR - full)
 
 
-def _fitted(trial: Trial) -> list[str]:
-    fit = trial.fit()
+def _fitted(trial: Trial, fit: Fit | None) -> list[str]:
     if fit is None:
         return []
-    total = len(trial.outcomes)
+    total, better = len(trial.outcomes), fit.left_out > trial.agreed
     return [
         "",
         f"thresholds now           {_words(trial.thresholds)}",
         f"thresholds that fit best {_words(fit.thresholds)}: {fit.agreed}/{total}, too mild on {fit.too_mild}",
         f"  left out one at a time, such thresholds agree on {fit.left_out}/{total}: expect that on other calls",
-        *([f"  to use them: [tool.harness-nb.policy] {KEY} = {_toml(fit.thresholds)}"] if _better(trial) else []),
+        *([f"  to use them: [tool.harness-nb.policy] {KEY} = {_toml(fit.thresholds)}"] if better else []),
     ]
-
-
-def _better(trial: Trial) -> bool:
-    fit = trial.fit()
-    return fit is not None and fit.left_out > trial.agreed
 
 
 def _words(thresholds: Thresholds) -> str:

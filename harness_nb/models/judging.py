@@ -142,10 +142,10 @@ class RemoteJudge:
         """See ``ports.Judge``."""
         tag = self._make_tag()
         text = write_input(question, tag)
-        if self._settled:
-            return await self._ways[0][1](text, tag)
         async with self._choosing:
-            return await self._choose(text, tag)
+            if not self._settled:
+                return await self._choose(text, tag)
+        return await self._ways[0][1](text, tag)
 
     async def aclose(self) -> None:
         """Close the connections."""

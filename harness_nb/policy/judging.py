@@ -27,6 +27,7 @@ POLICY = "classifier"
 KEY = "thresholds"
 """The key of the thresholds in the table ``[tool.harness-nb.policy]``."""
 
+Verdict = Literal["allow", "ask", "deny"]
 _STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 _TOLERANCE = 0.02
 """How far probabilities that were rounded may be from a sum of 1."""
@@ -85,13 +86,18 @@ def needs_judgement(call: ToolCall, decision: Decision) -> bool:
     return not (decision.verdict == "allow" and decision.policy != ALLOWED.policy)
 
 
-def verdict_of(judgement: Judgement, thresholds: Thresholds) -> Literal["allow", "ask", "deny"]:
+def verdict_of(judgement: Judgement, thresholds: Thresholds) -> Verdict:
     """What the figures of a judgement come to."""
     if judgement.risk >= thresholds.deny_risk:
         return "deny"
     if judgement.risk < thresholds.allow_risk and judgement.authorised >= thresholds.authorised:
         return "allow"
     return "ask"
+
+
+def stricter(one: Verdict, other: Verdict) -> Verdict:
+    """The stricter one of two verdicts."""
+    return one if _STRICTNESS[one] >= _STRICTNESS[other] else other
 
 
 def combine(rules: Decision, judgement: Judgement | str, thresholds: Thresholds) -> Decision:
@@ -106,7 +112,7 @@ def combine(rules: Decision, judgement: Judgement | str, thresholds: Thresholds)
     else:
         own = Decision(verdict=verdict_of(judgement, thresholds), reason=describe(judgement), policy=POLICY)
         figures = {"judgement": judgement}
-    if _STRICTNESS[own.verdict] > _STRICTNESS[rules.verdict] or rules.policy == ALLOWED.policy:
+    if stricter(rules.verdict, own.verdict) != rules.verdict or rules.policy == ALLOWED.policy:
         return own.model_copy(update=figures)
     return rules.model_copy(update={"reason": f"{rules.reason} ({own.reason})", **figures})
 
@@ -114,10 +120,10 @@ def combine(rules: Decision, judgement: Judgement | str, thresholds: Thresholds)
 def describe(judgement: Judgement) -> str:
     """A judgement as a clause that people and models read."""
     nearest = LEVELS[min(3, round(judgement.risk))]
-    covered = "covered by" if judgement.authorised >= 0.5 else "not covered by"
+    covered = "cover it" if judgement.authorised >= 0.5 else "do not cover it"
     return (
-        f"the classifier takes the risk for {nearest} ({judgement.risk:.2f} of 3) and the call for {covered} what the "
-        f"user asked for ({judgement.authorised:.2f} of 1)"
+        f"the classifier rates the risk as {nearest} ({judgement.risk:.2f} of 3) and says that the user's words "
+        f"{covered} ({judgement.authorised:.2f} of 1)"
     )
 
 
