@@ -23,7 +23,7 @@ from harness_nb.policy import (
 )
 from harness_nb.ports import Approver
 from harness_nb.replaying import Playing
-from harness_nb.secrets_kept import Keeper, MaskedApprover, granted_secrets, known_secrets
+from harness_nb.secrets_kept import Keeper, MaskedApprover, granted_secrets, known_secrets, too_plain
 from harness_nb.settings import Settings
 from harness_nb.store import FOLDER
 from harness_nb.tools import SETUP_SOURCE
@@ -70,6 +70,25 @@ def granted_to(settings: Settings) -> Granted:
         UsageError: if one is not set, or is the key of a model in use.
     """
     return Granted(granted_secrets(settings.secret, os.environ, model_keys(settings)))
+
+
+def check_grants(settings: Settings, before: Settings) -> None:
+    """Refuse other secrets than those that the kernel of a session was started with.
+
+    Raises:
+        UsageError: with the way out; also where a secret is the key of a model in use by now.
+    """
+    granted_to(settings)
+    if set(settings.secret) - set(before.secret):
+        raise UsageError(
+            f"Tool code has {', '.join(before.secret) or 'no secrets'} in this session; a kernel is given its secrets "
+            "when it starts. Start a session with --new and the --secret options that it needs."
+        )
+
+
+def grant_warnings(settings: Settings) -> list[str]:
+    """What a person should know of the secrets that are granted."""
+    return too_plain(granted_to(settings))
 
 
 def keeper_for(settings: Settings) -> Keeper:

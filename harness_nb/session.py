@@ -30,7 +30,7 @@ from harness_nb.record import Record, take_up
 from harness_nb.recordings import REPLAY, Chain, Recording
 from harness_nb.replay_ground import ReplayGround
 from harness_nb.replaying import Difference, Playing
-from harness_nb.safeguards import approver_for, keeper_for, rules_for, tool_kernel_for
+from harness_nb.safeguards import approver_for, check_grants, grant_warnings, keeper_for, rules_for, tool_kernel_for
 from harness_nb.settings import Settings
 from harness_nb.store import SessionStore, find_session, new_session_id
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
@@ -67,13 +67,13 @@ class Session:
         self._ground = ground
         self._playing: Playing | None = None
         self._past = events or []
-        self._warnings = warnings or []
+        self._warnings = [*(warnings or []), *grant_warnings(settings)]
         self._record = Record(store, session_id, self._past)
         self._chain = Chain(self._past)
         self._conversation = Conversation(self._past)
         self._tools = Toolset(STANDARD_TOOLS, workspace=str(self.workspace))
         self._kernel = kernel
-        self._place = Workplace(settings, kernel, store.folder)
+        self._place = Workplace(settings, kernel, store.folder, self._keeper.masker.holds_known)
         self._cells = Cells(kernel, self._firewall, time.monotonic, self._place.inspect, self._questions.working_time)
         self._cells.masker = self._keeper.masker
         self._cells.remember(self._past)
@@ -175,6 +175,7 @@ class Session:
         Raises:
             UsageError: if the model or its key is not there; nothing has changed then.
         """
+        check_grants(settings, self._settings)
         await self._models.use(settings, needed=recording is None)
         self._settings, self._approver = settings, approver
         self._place.use(settings)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +24,14 @@ from harness_nb.types import JsonObject
 
 
 class Workplace:
-    """The workspace of one session, whose files are kept in ``folder``; ``settings`` may change between prompts."""
+    """The workspace of one session, whose files are kept in ``folder``; ``settings`` may change between prompts.
 
-    def __init__(self, settings: Settings, kernel: Kernel, folder: Path) -> None:
+    Contents of files that are ``withheld`` are not kept.
+    """
+
+    def __init__(
+        self, settings: Settings, kernel: Kernel, folder: Path, withheld: Callable[[bytes], bool] | None = None
+    ) -> None:
         self._workspace = settings.directory
         self._kernel = kernel
         self._settings = settings
@@ -35,6 +40,7 @@ class Workplace:
         self._pristine = Pristine(self._workspace, ())
         self._files = FileStore(folder, self._workspace)
         self._files.skip = _files_of_this_process(self._workspace)
+        self._files.withheld = withheld or self._files.withheld
 
     @property
     def known(self) -> bool:
@@ -101,7 +107,7 @@ class Workplace:
         assert self._surroundings is not None
         settings = self._settings
         told = replace(self._surroundings, checks=settings.check, read_only=self.read_only, limits=settings.limits)
-        return system_prompt(replace(told, web=settings.web))
+        return system_prompt(replace(told, web=settings.web, secrets=settings.secret))
 
     def _patterns(self) -> tuple[str, ...]:
         """The patterns in force: those that were given, or the default where it matches anything."""

@@ -51,6 +51,7 @@ class Surroundings:
 
     ``environment`` maps a label to a short text (``Python`` to ``3.11.7``); values of other types are not told.
     ``read_only`` are gitignore patterns; ``checks`` commands; ``web`` says whether the model can search the web.
+    ``secrets`` are the names of the variables that tool code was granted.
     """
 
     environment: JsonObject
@@ -60,6 +61,7 @@ class Surroundings:
     checks: Sequence[str] = ()
     limits: Limits = Limits(max_turns=None)  # noqa: RUF009 - frozen
     web: bool = False
+    secrets: Sequence[str] = ()
 
 
 def system_prompt(surroundings: Surroundings) -> str:
@@ -89,6 +91,7 @@ def _rules(surroundings: Surroundings) -> str:
             f"- These files are read-only: {names}. Do not change, move, delete or add any; a finish fails if they "
             "differ from the start."
         )
+    lines.append(_about_secrets(surroundings.secrets))
     for command in surroundings.checks:
         lines.append(
             f"- A finish counts only when this command, run by the harness in the workspace, exits with 0: `{command}`"
@@ -103,6 +106,20 @@ def _rules(surroundings: Surroundings) -> str:
     if surroundings.limits.max_turns is not None:
         lines.append(f"- You have at most {surroundings.limits.max_turns} replies for each prompt.")
     return "\n".join(lines)
+
+
+def _about_secrets(granted: Sequence[str]) -> str:
+    told = (
+        "- Passwords, keys and tokens are masked in all that you see, as [secret NAME] or [secret: looks like …]. "
+        "Never write a mask into code or files: it is not the value."
+    )
+    if granted:
+        names = ", ".join(granted)
+        told += (
+            f" The person has granted tool code these variables: {names}. Read them from the environment where they "
+        )
+        told += "are used; do not print or store them."
+    return told
 
 
 def _environment(environment: JsonObject) -> str:

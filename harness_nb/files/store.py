@@ -16,7 +16,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
@@ -43,7 +43,8 @@ class FileStore:
 
     Contents up to ``kept_bytes`` are kept: of the files that were there first ``baseline_bytes`` in all, and
     ``total_bytes`` in the session. A look reads ``read_bytes`` at most. ``skip`` are paths, relative to the workspace,
-    that are not looked at, such as the notebook that a person works in; it may be changed at any time.
+    that are not looked at, such as the notebook that a person works in; it may be changed at any time. Contents that
+    are ``withheld``, such as those with secrets, are known by hash only.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class FileStore:
         self.workspace = workspace
         self.blobs = Blobs(folder / "files", total_bytes)
         self.skip: frozenset[str] = frozenset()
+        self.withheld: Callable[[bytes], bool] = lambda data: False
         self._index = folder / "files" / "index.json"
         self._kept_bytes, self._baseline_bytes, self._read_bytes = kept_bytes, baseline_bytes, read_bytes
         self._max_files, self._max_in_folder = max_files, max_in_folder
@@ -233,6 +235,8 @@ class FileStore:
         return Known(stamp, digest, recent), len(data), kept
 
     def _keep(self, digest: str, data: bytes, executable: bool) -> bool:
+        if self.withheld(data):
+            return False
         try:
             kept = self.blobs.put(digest, data, executable=executable)
         except OSError as error:

@@ -56,6 +56,19 @@ def kernel_environment(source: Mapping[str, str], extra: Mapping[str, str] | Non
     return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **(extra or {})}
 
 
+def refuse_credentials(kernel: str, variables: Mapping[str, str], granted: Mapping[str, str] | None) -> None:
+    """Refuse what the kernel spec ``kernel`` sets and looks like a credential, unless the person has granted it.
+
+    Raises:
+        UsageError: with the names and the way out.
+    """
+    if refused := looks_secret(set(variables) - set(granted or {})):
+        raise UsageError(
+            f"The kernel spec {kernel!r} sets {', '.join(refused)}, which looks like a credential and is not given to "
+            "tool code. Take it out of the env of its kernel.json; --secret NAME grants a variable of the environment."
+        )
+
+
 def looks_secret(names: Iterable[str]) -> list[str]:
     """Those of the names that look like credentials, in order."""
     return sorted(name for name in names if SECRET.search(name))

@@ -17,7 +17,7 @@ from harness_nb.context.names import describe_loss
 from harness_nb.errors import KernelError
 from harness_nb.kernel.companions import Companions
 from harness_nb.kernel.confinement import Confinement
-from harness_nb.kernel.environment import kernel_environment
+from harness_nb.kernel.environment import kernel_environment, refuse_credentials
 from harness_nb.kernel.run import Run
 from harness_nb.kernel.sandbox import sandboxed
 from harness_nb.kernel.spares import Spare
@@ -46,7 +46,7 @@ class ToolKernel:
         confinement: the sandbox of ``harness-sandbox``; one around ``directory``, if ``None``.
 
     Raises:
-        UsageError: if there is no such kernel spec, or ``environment`` holds credentials.
+        UsageError: if there is no such kernel spec, or it or ``environment`` holds credentials that nobody granted.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class ToolKernel:
         self._command = resolve_kernel(name)
         self._extra = environment
         self._environment = kernel_environment(os.environ, environment)
+        refuse_credentials(name, self._command.environment, environment)
         self._directory = directory
         self.confinement = (confinement or Confinement(directory.resolve())) if self._command.in_sandbox else None
         self._setup = setup

@@ -81,6 +81,14 @@ class Masker:
             return [self.mask_json(item) for item in value]
         return value
 
+    def holds_known(self, data: bytes) -> bool:
+        """Whether a file with these bytes has a known value in it, in one of its forms."""
+        view = memoryview(data)[: len(data) // BLOCK * BLOCK].cast("Q")
+        short = any(_bytes(form.text) in data for form in self._short)
+        return short or (
+            not self._pieces.keys().isdisjoint(view) and bool(self._known(data.decode("utf-8", "replace")))
+        )
+
     def unfinished(self, text: str) -> int:
         """How many characters at the end of ``text`` may be the first of a secret that is still being written."""
         start = text.rfind("\n") + 1
