@@ -159,7 +159,7 @@ class FileStore:
 
     def _look(self, report_new: bool) -> tuple[FileChange, ...]:
         if self._unsaved and self._looked:
-            self._unsaved = not save_index(self._index, self._known, self._walk)
+            self._unsaved = not self._save(self._known, self._walk)
         walk = walk_files(self.workspace, self.skip, self._max_files, self._max_in_folder)
         now: dict[str, Known] = {}
         differing: list[tuple[int, str]] = []
@@ -177,8 +177,13 @@ class FileStore:
         self._known, self._walk, self._looked = now, walk, True
         self._warn_of(walk)
         if self._unsaved and not changes:
-            self._unsaved = not save_index(self._index, now, walk)
+            self._unsaved = not self._save(now, walk)
         return tuple(sorted(changes, key=lambda change: change.path))
+
+    def _save(self, known: Mapping[str, Known], walk: Walk) -> bool:
+        """Remember a look, without the names of files that are themselves to be withheld."""
+        named = {path: each for path, each in known.items() if not self.withheld(os.fsencode(path))}
+        return save_index(self._index, named, walk)
 
     def _read_differing(
         self, walk: Walk, differing: list[tuple[int, str]], now: dict[str, Known], report_new: bool
