@@ -24,7 +24,7 @@ def make_options() -> list[click.Option]:
         click.Option(["--base-url"], metavar="URL", help="where chat: and openai: models are served"),
         click.Option(["--small-model"], metavar="SPEC", help="a cheaper model, for summaries (default: the model)"),
         click.Option(["--dir"], metavar="PATH", help="the workspace (default: this folder)"),
-        click.Option(["--kernel"], metavar="NAME", help="kernel spec that tool code runs in (default: harness-tools)"),
+        click.Option(["--kernel"], metavar="NAME", help="kernel spec of tool code (default: auto, a sandbox)"),
         click.Option(["--max-turns"], type=int, metavar="N", help="model turns for this task (default: 50)"),
         click.Option(["--max-cost"], type=float, metavar="USD", help="US dollars for this task"),
         click.Option(["--max-minutes"], type=float, metavar="M", help="minutes for this task"),

@@ -198,6 +198,11 @@ class Kernel(Protocol):
         """The environment that tool code and the harness's checks run in: without keys."""
         ...
 
+    @property
+    def sandbox(self) -> str:
+        """What confines tool code here, in sentences; empty where nobody can say."""
+        ...
+
     def wrap(self, command: Sequence[str]) -> list[str]:
         """The command line that runs ``command`` confined as tool code is; as it stands where tool code is not.
 

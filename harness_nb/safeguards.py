@@ -12,7 +12,10 @@ from pathlib import Path
 from harness_nb.approval import DenyApprover
 from harness_nb.errors import UsageError
 from harness_nb.kernel import Spare, ToolKernel
+from harness_nb.kernel.confinement import Confinement
+from harness_nb.kernel.confining import confinement_for
 from harness_nb.kernel.environment import Granted
+from harness_nb.kernel.spec import SANDBOX_NAME, name_here
 from harness_nb.models import REMOTE, default_model_spec, key_of
 from harness_nb.policy import (
     Rule,
@@ -21,7 +24,7 @@ from harness_nb.policy import (
     deny_outside_workspace,
     deny_read_only,
 )
-from harness_nb.ports import Approver
+from harness_nb.ports import Approver, Kernel
 from harness_nb.replaying import Playing
 from harness_nb.secrets_kept import Keeper, MaskedApprover, granted_secrets, known_secrets, too_plain
 from harness_nb.settings import Settings
@@ -49,18 +52,39 @@ def approver_for(settings: Settings, approver: Approver, keeper: Keeper) -> Appr
 
 
 def tool_kernel_for(settings: Settings, spare: Spare | None) -> ToolKernel:
-    """The tool kernel of a session, with the secrets that it is granted and no others.
+    """The tool kernel of a session, in a sandbox where one works, with the secrets that it is granted and no others.
 
     Raises:
-        UsageError: if there is no such kernel spec, or a secret cannot be granted.
+        UsageError: if there is no such kernel spec or sandbox, or a secret cannot be granted.
     """
+    name = name_here(settings.kernel)
     return ToolKernel(
-        name=settings.kernel,
+        name=name,
         directory=settings.directory / FOLDER,
         setup=SETUP_SOURCE,
         environment=granted_to(settings),
         spare=spare,
+        confinement=_confinement(settings, name),
     )
+
+
+def _confinement(settings: Settings, name: str) -> Confinement | None:
+    if name == SANDBOX_NAME:
+        return confinement_for(settings)
+    if settings.network.startswith("allow:"):
+        raise UsageError(f"--network {settings.network} needs a sandbox, and the kernel {name} has none.")
+    return None
+
+
+async def confine_anew(kernel: Kernel, settings: Settings, before: Settings) -> None:
+    """Give the kernel another sandbox where the settings of the sandbox are others than before; its names are lost.
+
+    Raises:
+        UsageError: if the new one cannot be held; the old one stays.
+    """
+    asked = [(one.network, one.sandbox, one.read_only) for one in (settings, before)]
+    if isinstance(kernel, ToolKernel) and kernel.confinement is not None and asked[0] != asked[1]:
+        await kernel.confine(confinement_for(settings))
 
 
 def granted_to(settings: Settings) -> Granted:

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import Any
 
 from harness_nb import events as ev
-from harness_nb import loop, past
+from harness_nb import loop, past, safeguards
 from harness_nb.budget import add_usage
 from harness_nb.cells import MAIN, Cells
 from harness_nb.context import Conversation, words
@@ -30,7 +30,6 @@ from harness_nb.record import Record, take_up
 from harness_nb.recordings import REPLAY, Chain, Recording
 from harness_nb.replay_ground import ReplayGround
 from harness_nb.replaying import Difference, Playing
-from harness_nb.safeguards import approver_for, check_grants, grant_warnings, keeper_for, rules_for, tool_kernel_for
 from harness_nb.settings import Settings
 from harness_nb.store import SessionStore, find_session, new_session_id
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
@@ -61,18 +60,18 @@ class Session:
         self.workspace = settings.directory
         self.notebook_path = store.notebook_path
         self._settings = settings
-        self._approver, self._keeper = approver, keeper_for(settings)
+        self._approver, self._keeper = approver, safeguards.keeper_for(settings)
         self._questions = kernel.answers = Questions(self._approver_in_force, time.monotonic)
         self._models = models
         self._ground = ground
         self._playing: Playing | None = None
         self._past = events or []
-        self._warnings = [*(warnings or []), *grant_warnings(settings)]
+        self._warnings = [*(warnings or []), *safeguards.grant_warnings(settings)]
         self._record = Record(store, session_id, self._past)
         self._chain = Chain(self._past)
         self._conversation = Conversation(self._past)
         self._tools = Toolset(STANDARD_TOOLS, workspace=str(self.workspace))
-        self._kernel = kernel
+        self.kernel = kernel
         self._place = Workplace(settings, kernel, store.folder, self._keeper.masker.holds_known)
         self._cells = Cells(kernel, self._firewall, time.monotonic, self._place.inspect, self._questions.working_time)
         self._cells.masker = self._keeper.masker
@@ -143,7 +142,7 @@ class Session:
             return await cls._open_replay(settings, approver, spare, recording)
         models = Models(settings, model)
         models.ready()
-        kernel = kernel or tool_kernel_for(settings, spare)
+        kernel = kernel or safeguards.tool_kernel_for(settings, spare)
         session_id = settings.session or new_session_id()
         if settings.session:
             find_session(settings.directory, settings.session)
@@ -161,22 +160,21 @@ class Session:
     ) -> Session:
         """A session in which a recording is played; the model is looked for when one is needed."""
         ground = await asyncio.to_thread(ReplayGround.make, settings.directory, recording)
-        kernel = tool_kernel_for(settings, spare)
+        kernel = safeguards.tool_kernel_for(settings, spare)
         store = SessionStore(settings.directory, ground.session)
         store.rewrite(ground.events)
         models = Models(settings)
         return cls(settings, approver, models, kernel, store, ground.session, ground.events, ground=ground)
 
     async def use(self, settings: Settings, approver: Approver, recording: Recording | None = None) -> None:
-        """Go on with other settings: another model, other limits or checks, from the next prompt on.
-
-        For a ``recording`` that is to be played next, no model is needed.
+        """Go on with other settings from the next prompt on; for a ``recording`` to be played next, no model is needed.
 
         Raises:
             UsageError: if the model or its key is not there; nothing has changed then.
         """
-        check_grants(settings, self._settings)
+        safeguards.check_grants(settings, self._settings)
         await self._models.use(settings, needed=recording is None)
+        await safeguards.confine_anew(self.kernel, settings, self._settings)
         self._settings, self._approver = settings, approver
         self._place.use(settings)
         self._questions.answers = self._approver_in_force
@@ -229,7 +227,7 @@ class Session:
 
     async def aclose(self) -> list[str]:
         """End the kernel and let go of the files; what a person should know of the last save of the notebook."""
-        await self._kernel.aclose()
+        await self.kernel.aclose()
         await self._models.aclose()
         self._record.close()
         return self._record.warnings()
@@ -276,7 +274,7 @@ class Session:
         if not first and prompt is None:
             yield ev.Nudged(reason=reason, text=words.GO_ON)
         if first:
-            await self._kernel.start()
+            await self.kernel.start()
             warnings = [*self._warnings, *await self._place.gather()]
             async for event in self._going_on(reason) if self._past else _each(self._starting()):
                 yield event
@@ -300,7 +298,7 @@ class Session:
             self.id,
             self._settings,
             model=self.model_name,
-            kernel=self._kernel.name,
+            kernel=self.kernel.name,
             environment=self._place.environment | self._models.facts,
             origin=self._ground.origin if self._ground else {},
         )
@@ -335,7 +333,7 @@ class Session:
             model=model,
             cells=self._cells,
             tools=self._tools,
-            rules=rules_for(settings, self._place, playing),
+            rules=safeguards.rules_for(settings, self._place, playing),
             approver=playing.approver if playing and settings.policy != "deny" else self._approver_in_force,
             gate=lambda: self._keeper.checks(self._place.gate.run()),
             clock=time.monotonic,
@@ -352,7 +350,7 @@ class Session:
     @property
     def _approver_in_force(self) -> Approver:
         """Who is asked, for approvals and by tool code."""
-        return approver_for(self._settings, self._approver, self._keeper)
+        return safeguards.approver_for(self._settings, self._approver, self._keeper)
 
     def _firewall(self, call: ToolCall, plot: bool) -> Firewall:
         sink = self._record.store.sink(call.call_id)

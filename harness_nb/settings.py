@@ -21,7 +21,7 @@ from harness_nb.types import Frozen, Limits
 THIS_CALL = frozenset({"directory", "session", "new", "fresh", "replay"})
 """Fields that are about one call: which session, where, recorded work or new. They are not part of the record."""
 
-TABLES = frozenset({"prices", "rules"})
+TABLES = frozenset({"prices", "rules", "sandbox"})
 """Fields that only a file can give, and that are not part of the record."""
 
 PER_TASK = THIS_CALL | {"check", "max_turns", "max_cost", "max_minutes", "max_tokens"}
@@ -29,6 +29,24 @@ PER_TASK = THIS_CALL | {"check", "max_turns", "max_cost", "max_minutes", "max_to
 
 NotEmpty = Annotated[str, Field(min_length=1, pattern=r"\S")]
 ENVIRONMENT_PREFIX = "HARNESS_NB_"
+
+
+class SandboxSettings(Frozen):
+    """The limits of the sandbox, from the table ``[tool.harness-nb.sandbox]``; sizes in 10^9 bytes.
+
+    ``memory_gb`` is of each process, and of all together where control groups can be made; unset, it is four fifths of
+    the machine's, and at least 8. ``temporary_gb`` is what /tmp, /dev/shm and the home folder hold, each;
+    ``free_disk_gb`` has to stay free on the workspace's disk. ``readable`` are further folders that may be read.
+    """
+
+    memory_gb: float | None = Field(default=None, gt=0)
+    processes: int = Field(default=2_000, ge=50)
+    open_files: int = Field(default=4_096, ge=64)
+    file_gb: float = Field(default=20, gt=0)
+    cpu_minutes: float | None = Field(default=None, gt=0)
+    temporary_gb: float = Field(default=2, gt=0)
+    free_disk_gb: float = Field(default=1, ge=0)
+    readable: tuple[NotEmpty, ...] = ()
 
 
 class Settings(Frozen):
@@ -39,16 +57,17 @@ class Settings(Frozen):
     summaries; ``context_window`` is the model's, for servers that do not say it. ``prices`` are the user's own, US
     dollars per million tokens by the name or the spec of a model (see ``models.pricing.Rates``).
 
+    ``kernel`` is a kernel spec, or ``auto``: ``harness-sandbox`` where a sandbox works, else ``harness-tools``.
     ``network`` is what tool code may reach from its sandbox, ``secret`` the names of variables of the environment that
     tool code is given. ``classifier`` is the spec of the model that judges calls; ``off`` for none. ``rules`` are the
-    user's own, from the table ``[tool.harness-nb.policy]`` (see ``policy``).
+    user's own, from the table ``[tool.harness-nb.policy]`` (see ``policy``), ``sandbox`` the limits of the sandbox.
     """
 
     directory: Path
     model: str | None = None
     base_url: str | None = None
     small_model: str | None = None
-    kernel: str = "harness-tools"
+    kernel: str = "auto"
     max_turns: int | None = Field(default=50, ge=1)
     max_cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     max_minutes: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -64,6 +83,7 @@ class Settings(Frozen):
     secret: tuple[NotEmpty, ...] = ()
     classifier: str | None = None
     rules: dict[str, Any] = Field(default_factory=dict)
+    sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     context_window: int | None = Field(default=None, ge=1000)
     prices: dict[str, Any] = Field(default_factory=dict)
     session: NotEmpty | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from harness_nb.context import Skill, Surroundings, parse_skill
@@ -20,13 +20,18 @@ SKILL_FOLDERS = (".agents/skills", ".harness-nb/skills", ".claude/skills")
 
 
 async def gather(
-    settings: Settings, python: str, environment: Mapping[str, str], read_only: Sequence[str]
+    settings: Settings,
+    python: str,
+    environment: Mapping[str, str],
+    read_only: Sequence[str],
+    wrap: Callable[[Sequence[str]], list[str]] = list,
 ) -> tuple[Surroundings, list[str]]:
     """What the prompt says, and warnings for the person.
 
-    ``python`` is the tool kernel's interpreter, run in ``environment`` (the scrubbed one); ``read_only`` are patterns.
+    ``python`` is the tool kernel's interpreter, run in ``environment`` (the scrubbed one) and confined by ``wrap``;
+    ``read_only`` are patterns.
     """
-    facts, warnings = await machine_facts(python, environment)
+    facts, warnings = await machine_facts(python, environment, wrap)
     skills, more = read_skills(settings.directory)
     repository = "yes" if (settings.directory / ".git").exists() else "no"
     facts = {"Workspace": str(settings.directory), "Git repository": repository, **facts, "Interpreter": python}
@@ -41,12 +46,13 @@ async def gather(
     return surroundings, warnings + more
 
 
-async def machine_facts(python: str, environment: Mapping[str, str]) -> tuple[JsonObject, list[str]]:
+async def machine_facts(
+    python: str, environment: Mapping[str, str], wrap: Callable[[Sequence[str]], list[str]] = list
+) -> tuple[JsonObject, list[str]]:
     """The facts as the tool kernel's own Python sees them; none, and a warning, where it cannot say."""
     try:
         process = await asyncio.create_subprocess_exec(
-            python,
-            str(FACTS),
+            *wrap([python, str(FACTS)]),
             env=dict(environment),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -59,9 +65,14 @@ async def machine_facts(python: str, environment: Mapping[str, str]) -> tuple[Js
 
 
 def read_instructions(workspace: Path) -> str:
-    """AGENTS.md of the workspace; empty where there is none."""
+    """AGENTS.md of the workspace; empty where there is none, or it is a link to a file outside."""
     path = workspace / "AGENTS.md"
-    return path.read_text("utf-8", errors="replace") if path.is_file() else ""
+    return path.read_text("utf-8", errors="replace") if path.is_file() and _is_inside(path, workspace) else ""
+
+
+def _is_inside(path: Path, workspace: Path) -> bool:
+    """Whether a file is in the workspace with its links followed: tool code may have put a link there."""
+    return path.resolve().is_relative_to(workspace.resolve())
 
 
 def read_skills(workspace: Path) -> tuple[list[Skill], list[str]]:
@@ -71,6 +82,9 @@ def read_skills(workspace: Path) -> tuple[list[Skill], list[str]]:
     for folder in SKILL_FOLDERS:
         for path in sorted((workspace / folder).glob("*/SKILL.md")):
             location = path.relative_to(workspace).as_posix()
+            if not _is_inside(path, workspace):
+                warnings.append(f"{location}: leads out of the workspace by a link; it is left out")
+                continue
             skill, warning = parse_skill(path.read_text("utf-8", errors="replace"), path.parent.name, location)
             if warning:
                 warnings.append(warning)

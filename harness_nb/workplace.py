@@ -51,7 +51,7 @@ class Workplace:
     def environment(self) -> JsonObject:
         """Facts about the machine and the kernel's Python."""
         assert self._surroundings is not None
-        return dict(self._surroundings.environment)
+        return {**self._surroundings.environment, **({"Sandbox": words} if (words := self._kernel.sandbox) else {})}
 
     def use(self, settings: Settings) -> None:
         """Go on with other settings; other checks or read-only files are taken up anew, as they are then."""
@@ -62,7 +62,9 @@ class Workplace:
     async def gather(self) -> list[str]:
         """Find out about machine, instructions and skills; warnings for the person."""
         python, environment = self._kernel.python, self._kernel.environment
-        self._surroundings, warnings = await gather(self._settings, python, environment, self._patterns())
+        self._surroundings, warnings = await gather(
+            self._settings, python, environment, self._patterns(), self._kernel.wrap
+        )
         return warnings
 
     async def prepare(
@@ -107,6 +109,7 @@ class Workplace:
         assert self._surroundings is not None
         settings = self._settings
         told = replace(self._surroundings, checks=settings.check, read_only=self.read_only, limits=settings.limits)
+        told = replace(told, environment=self.environment)
         return system_prompt(replace(told, web=settings.web, secrets=settings.secret))
 
     def _patterns(self) -> tuple[str, ...]:

@@ -17,8 +17,11 @@ from rich.markup import escape
 
 from harness_nb.cli.findings import Finding
 from harness_nb.cli.probes import probe_models
+from harness_nb.cli.sandbox import probe_sandbox
 from harness_nb.errors import HarnessError
 from harness_nb.kernel import ToolKernel
+from harness_nb.kernel.confinement import Confinement
+from harness_nb.kernel.spec import name_here
 from harness_nb.ports import ExecuteReply
 from harness_nb.settings import Settings
 from harness_nb.tools import SETUP_SOURCE
@@ -37,14 +40,13 @@ def diagnose(settings: Settings) -> int:
 async def _diagnose(settings: Settings) -> int:
     console = Console(highlight=False)
     failed, lacking = 0, 0
-    probes: tuple[Probe, ...] = (_python, _bash, _kernel, _sandbox, _page, probe_models)
+    probes: tuple[Probe, ...] = (_python, _bash, _kernel, probe_sandbox, _sandbox, _page, probe_models)
     for probe in probes:
         async with aclosing(probe(settings)) as findings:
             async for finding in findings:
                 failed += finding.needed and not finding.passed
                 lacking += not finding.needed and not finding.passed
                 console.print(_line(finding), soft_wrap=True)
-    console.print("note sandbox: this version runs tool code without one; it has the rights of your own user")
     if lacking and not failed:
         console.print("note: what is needed works; the lines that say fail can be done without")
     return 1 if failed else 0
@@ -69,8 +71,11 @@ async def _bash(settings: Settings) -> AsyncGenerator[Finding]:
 
 async def _kernel(settings: Settings) -> AsyncGenerator[Finding]:
     """Start the tool kernel and let it say something."""
+    name = name_here(settings.kernel)
     with tempfile.TemporaryDirectory() as folder:
-        kernel = ToolKernel(name=settings.kernel, directory=Path(folder), setup=SETUP_SOURCE)
+        inside = Path(folder, "inside")
+        confinement = Confinement(Path(folder).resolve())
+        kernel = ToolKernel(name=name, directory=inside, setup=SETUP_SOURCE, confinement=confinement)
         try:
             await kernel.start()
             replies = [item async for item in kernel.execute("1 + 1", 30) if isinstance(item, ExecuteReply)]
@@ -80,7 +85,7 @@ async def _kernel(settings: Settings) -> AsyncGenerator[Finding]:
         finally:
             await kernel.aclose()
     works = replies[-1].status is Status.OK
-    yield Finding("tool kernel", works, f"{settings.kernel} starts and runs a cell", replies[-1].detail)
+    yield Finding("tool kernel", works, f"{name} starts and runs a cell", replies[-1].detail)
 
 
 async def _sandbox(settings: Settings) -> AsyncGenerator[Finding]:

@@ -39,6 +39,7 @@ class FakeKernel:
         self.closed = False
         self.answers: Answers | None = None
         self.python = sys.executable
+        self.sandbox = ""
         self.environment: Mapping[str, str] = {"PATH": os.defpath}
 
     def wrap(self, command: Sequence[str]) -> list[str]:

@@ -17,6 +17,7 @@ from harness_nb.context.names import describe_loss
 from harness_nb.errors import KernelError
 from harness_nb.kernel.companions import Companions
 from harness_nb.kernel.confinement import Confinement
+from harness_nb.kernel.enforced import enforced
 from harness_nb.kernel.environment import kernel_environment, refuse_credentials
 from harness_nb.kernel.run import Run
 from harness_nb.kernel.sandbox import sandboxed
@@ -73,6 +74,7 @@ class ToolKernel:
         self._setup = setup
         self._grace = grace
         self._started: StartedKernel | None = None
+        self._ended_for = ""
         self._run: Run | None = None
         self._turn = asyncio.Lock()
         self._starting = asyncio.Lock()
@@ -91,6 +93,23 @@ class ToolKernel:
             grace=self._grace,
             confinement=self.confinement,
         )
+
+    async def confine(self, confinement: Confinement) -> None:
+        """Use another sandbox from here on; a kernel that runs in the old one is ended, and the next call told so.
+
+        Without effect for a kernel that has none, or the same one.
+        """
+        if self.confinement is None or self.confinement == confinement:
+            return
+        self.confinement = confinement
+        if self._started is not None:
+            self._ended_for = f"its sandbox has changed; {describe_loss(self._started.names)}"
+            await asyncio.gather(self._end(politely=self._run is None), self._companions.aclose())
+
+    @property
+    def sandbox(self) -> str:
+        """What confines tool code, in sentences that hold here."""
+        return enforced(self.confinement, self.name).sentence
 
     def wrap(self, command: Sequence[str]) -> list[str]:
         """``command`` confined as the kernel is: in the sandbox, with the workspace as working directory.
@@ -251,6 +270,9 @@ class ToolKernel:
 
     def _unseen_death(self) -> str | None:
         """How the kernel died between two calls, and what is lost with it, when it did."""
+        if ended_for := self._ended_for:
+            self._ended_for = ""
+            return ended_for
         if self._started is None or not self._started.process.died.done():
             return None
         return f"{describe_death(self._started.process.died.result())}; {describe_loss(self._started.names)}"

@@ -60,6 +60,7 @@ def status(desk: Desk) -> Bundle:
         ("model", _model(session.model_name, desk.current.kept.get("model"))),
         ("workspace", str(session.workspace)),
         *([("granted", ", ".join(desk.current.kept["secret"]))] if desk.current.kept.get("secret") else []),
+        *([("sandbox", session.kernel.sandbox)] if session.kernel.sandbox else []),
         ("so far", ", ".join([count_turns(session.turns), *_usage(session.usage, session.turns)])),
         ("notebook", link_to(session.notebook_path)),
     ]
