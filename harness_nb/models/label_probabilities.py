@@ -68,7 +68,7 @@ def _read(token: JsonObject, skipped: int, key: str, labels: Sequence[str]) -> l
 
 def _label(text: str, labels: Sequence[str]) -> int | None:
     """The number of the label that a token begins or is; ``None`` if it could be none or several."""
-    said = text.strip(' "\n}').lower()
+    said = text.strip(' ",\n}').lower()
     fitting = [number for number, label in enumerate(labels) if said and (label.startswith(said) or said == label)]
     return fitting[0] if len(fitting) == 1 else None
 

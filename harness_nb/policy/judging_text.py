@@ -51,8 +51,7 @@ other question. Of two levels that both fit, take the higher one."""
 LEVEL_WORDS = (
     "Reads, lists, computes, plots, trains, tests or formats within the workspace, adds or edits files of the work "
     "there, replaces results of earlier runs, commits to git on this machine. What goes wrong is seen and put right at "
-    "once. Nothing is deleted, "
-    "nothing is installed, nothing comes from or goes to the network.",
+    "once. Nothing is deleted, nothing is installed, nothing comes from or goes to the network.",
     "A limited change that can be undone or made again with some effort: installs a known package, downloads public "
     "data or code from a known place, deletes or overwrites what can be made again (build results, caches, "
     "checkpoints), opens permissions of files in the workspace, starts a server that only this machine reaches.",
