@@ -33,7 +33,7 @@ async def judged(work: Work, call: ToolCall, source: str, decision: Decision) ->
         workspace=work.tools.workspace,
         untrusted=follows_untrusted(talk.history) if talk else False,
     )
-    return await judge_call(work.judge, question, decision, work.thresholds)
+    return await judge_call(work.judge, question, decision, work.thresholds, TIMEOUT)
 
 
 async def judge_call(
