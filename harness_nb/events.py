@@ -28,7 +28,8 @@ class SessionStarted(EventBase):
     """The first event: what the session is and what it works with.
 
     ``options`` are the settings that were not default. ``origin`` says where a fork or a replay comes from:
-    ``{"kind": "fork" | "replay", "session": ID, "step": N}``; it is empty for a session of its own.
+    ``{"kind": "fork" | "replay", "session": ID, "step": N}``; it is empty for a session of its own. ``data_tag`` is the
+    tag of this session around what results bring from files, commands and the web.
     """
 
     type: Literal["session_started"] = "session_started"
@@ -41,6 +42,7 @@ class SessionStarted(EventBase):
     options: JsonObject = Field(default_factory=dict)
     environment: JsonObject = Field(default_factory=dict)
     origin: JsonObject = Field(default_factory=dict)
+    data_tag: str = ""
 
 
 class PromptAdded(EventBase):

@@ -12,12 +12,19 @@ from harness_nb.types import JsonObject, Status
 
 
 def starting_events(
-    session_id: str, settings: Settings, *, model: str, kernel: str, environment: JsonObject, origin: JsonObject
+    session_id: str,
+    settings: Settings,
+    *,
+    model: str,
+    kernel: str,
+    environment: JsonObject,
+    origin: JsonObject,
+    data_tag: str = "",
 ) -> list[ev.Event]:
     """The first events of a session: what it is, and the cell that sets its kernel up.
 
     ``model`` and ``kernel`` are names, ``environment`` are facts about the machine, ``origin`` says what it is a fork
-    or a replay of.
+    or a replay of, ``data_tag`` marks what results bring from elsewhere.
     """
     return [
         ev.SessionStarted(
@@ -30,6 +37,7 @@ def starting_events(
             options=settings.options,
             environment=environment,
             origin=origin,
+            data_tag=data_tag,
         ),
         ev.CellStarted(call_id="setup", name="setup", source=SETUP_SOURCE),
         ev.CellFinished(call_id="setup", name="setup", status=Status.OK, execution_count=1),

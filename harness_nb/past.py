@@ -17,6 +17,7 @@ from harness_nb.budget import add_usage
 from harness_nb.context import Conversation, words
 from harness_nb.errors import UsageError
 from harness_nb.outputs import Firewall, apply_output, clean_text, is_derived, result_content
+from harness_nb.outputs.envelope import tag_of
 from harness_nb.ports import ExecuteReply, Output
 from harness_nb.types import JsonObject, Part, Status, TextPart, ToolCall, Usage, text_content
 
@@ -224,9 +225,9 @@ def closing_events(events: Sequence[ev.Event]) -> list[ev.Event]:
         count = 1 if name == SETUP else None
         closing.append(ev.CellFinished(call_id=call_id, name=name, status=status, execution_count=count))
     ended = _reached_end(events)
-    steps = {step.call.call_id: step for step in steps_of(events)}
+    steps, tag = {step.call.call_id: step for step in steps_of(events)}, tag_of(events)
     for call in Conversation(events).open_calls:
-        status, content = _told_late(call, steps.get(call.call_id), call.call_id in open_cells)
+        status, content = _told_late(call, steps.get(call.call_id), call.call_id in open_cells, tag)
         if call.name == FINISH and ended == "finished":
             status, content = Status.OK, text_content(words.ACCEPTED)
         elif call.name == FINISH and refusal:
@@ -239,14 +240,14 @@ def closing_events(events: Sequence[ev.Event]) -> list[ev.Event]:
     return closing
 
 
-def _told_late(call: ToolCall, step: Step | None, was_open: bool) -> tuple[Status, tuple[Part, ...]]:
+def _told_late(call: ToolCall, step: Step | None, was_open: bool, tag: str) -> tuple[Status, tuple[Part, ...]]:
     """The result of a call that has none; of a cell that had ended it is made from the outputs in the record.
 
     ``rebuild`` runs earlier cells and leaves no trace of its own, so it may have run.
     """
     if step is None or not (step.started or call.name == REBUILD):
         return Status.INTERRUPTED, text_content(words.NOT_RUN)
-    firewall = Firewall(call.call_id, call.name, plot=False)
+    firewall = Firewall(call.call_id, call.name, tag=tag, plot=False)
     error: JsonObject = {}
     for output in step.outputs:
         if not is_derived(output):

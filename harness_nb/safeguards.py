@@ -6,17 +6,21 @@ The session asks here when it makes the ``Work`` of a prompt.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 from harness_nb.approval import DenyApprover
 from harness_nb.errors import UsageError
+from harness_nb.events import Event
 from harness_nb.kernel import Spare, ToolKernel
 from harness_nb.kernel.confinement import Confinement
 from harness_nb.kernel.confining import confinement_for
 from harness_nb.kernel.environment import Granted
 from harness_nb.kernel.spec import SANDBOX_NAME, name_here
 from harness_nb.models import REMOTE, default_model_spec, key_of
+from harness_nb.outputs.envelope import tag_of
 from harness_nb.policy import (
     Rule,
     ask_before_dangerous_commands,
@@ -115,10 +119,14 @@ def grant_warnings(settings: Settings) -> list[str]:
     return too_plain(granted_to(settings))
 
 
-def keeper_for(settings: Settings) -> Keeper:
-    """What masks the secrets that are known here: those of the environment and of a few files, and what is granted."""
+def keeper_for(settings: Settings, events: Sequence[Event]) -> Keeper:
+    """What masks the secrets that are known here: those of the environment and of a few files, and what is granted.
+
+    ``events`` are those of the session's record, whose tag for data stays.
+    """
     known = known_secrets(os.environ, settings.directory, Path.home())
-    return Keeper({**known, **{name: os.environ[name] for name in settings.secret if os.environ.get(name)}})
+    granted = {name: os.environ[name] for name in settings.secret if os.environ.get(name)}
+    return Keeper({**known, **granted}, tag_of(events) or token_hex(4))
 
 
 def model_keys(settings: Settings) -> list[str]:

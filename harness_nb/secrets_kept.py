@@ -10,6 +10,7 @@ from __future__ import annotations
 import configparser
 import netrc
 import re
+import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from harness_nb import events as ev
 from harness_nb.errors import UsageError
+from harness_nb.outputs import Firewall, Sink
 from harness_nb.outputs.masking import Deltas, Masker
 from harness_nb.outputs.secret_forms import is_trivial
 from harness_nb.ports import Approver, CallDelta, Delta, Judge, Question, ReasoningDelta, TextDelta
@@ -86,12 +88,19 @@ def too_plain(granted: Mapping[str, str]) -> list[str]:
 class Keeper:
     """Masks what a session records and shows. The work itself goes on with the true texts.
 
-    ``masker`` is for the firewall, and for what is sent to a model.
+    ``masker`` is for the firewall, and for what is sent to a model; ``tag`` marks for a model what is data.
     """
 
-    def __init__(self, known: Mapping[str, str]) -> None:
+    def __init__(self, known: Mapping[str, str], tag: str = "") -> None:
         self.masker = Masker(known)
+        self.tag = tag
         self._streams: dict[tuple[type[Delta], str], Deltas] = {}
+
+    def firewall(self, call: ToolCall, sink: Sink, plot: bool) -> Firewall:
+        """What the outputs of a call pass through; with a plot of its metrics, if ``plot``."""
+        return Firewall(
+            call.call_id, call.name, sink=sink, masker=self.masker, tag=self.tag, plot=plot, stopwatch=time.perf_counter
+        )
 
     def event(self, event: ev.Event) -> ev.Event:
         """The event as it is recorded and shown. Outputs of cells come masked from the firewall.

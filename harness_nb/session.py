@@ -60,7 +60,7 @@ class Session:
         self.workspace = settings.directory
         self.notebook_path = store.notebook_path
         self._settings = settings
-        self._approver, self._keeper = approver, safeguards.keeper_for(settings)
+        self._approver, self._keeper = approver, safeguards.keeper_for(settings, events or [])
         self._questions = kernel.answers = Questions(self._approver_in_force, time.monotonic)
         self._models = models
         self._ground = ground
@@ -301,6 +301,7 @@ class Session:
             kernel=self.kernel.name,
             environment=self._place.environment | self._models.facts,
             origin=self._ground.origin if self._ground else {},
+            data_tag=self._keeper.tag,
         )
 
     async def _going_on(self, reason: str) -> AsyncGenerator[ev.Event]:
@@ -353,9 +354,7 @@ class Session:
         return safeguards.approver_for(self._settings, self._approver, self._keeper)
 
     def _firewall(self, call: ToolCall, plot: bool) -> Firewall:
-        sink = self._record.store.sink(call.call_id)
-        masker = self._keeper.masker
-        return Firewall(call.call_id, call.name, sink=sink, masker=masker, plot=plot, stopwatch=time.perf_counter)
+        return self._keeper.firewall(call, self._record.store.sink(call.call_id), plot)
 
     async def _told(self, items: AsyncGenerator[ev.Event | Delta]) -> AsyncGenerator[ev.Event | Delta]:
         """What is recorded and shown of the loop's items."""

@@ -43,6 +43,11 @@ def pieces_of(secret: str, least: int = 12) -> list[str]:
     return [secret[start : start + least] for start in range(len(secret) - least + 1)]
 
 
+def said(result: ev.ResultAdded) -> str:
+    """The text of a result without the line that opens the envelope."""
+    return text_of(result).partition("\n")[2]
+
+
 def record_of(workspace: Path) -> str:
     """All that a session has written."""
     files = [path for path in (workspace / "harness_sessions").rglob("*") if path.is_file()]
@@ -108,7 +113,7 @@ async def test_tool_code_has_no_key_whichever_way_it_runs(tmp_path: Path) -> Non
     async with opened(tmp_path, model=model, check=["! env | grep -q -e OPENAI -e SERVICE_TOKEN"]) as session:
         events = await send(session)
     own, _, beside, _, finished = results(events)
-    assert text_of(own).startswith("[]\n0\n") and text_of(beside).startswith("0\n")
+    assert said(own).startswith("[]\n0\n") and said(beside).startswith("0\n")
     assert finished.status is Status.OK, "the check has no key either"
 
 
@@ -124,8 +129,8 @@ async def test_a_granted_secret_reaches_tool_code_and_checks_and_is_masked(tmp_p
         events = await send(session)
         prompt = session._place.system_prompt()
     python, bash, finished = results(events)
-    assert text_of(python).startswith(f"{len(TOKEN)} [secret SERVICE_TOKEN] False\n")
-    assert text_of(bash).splitlines()[:2] == ["[secret SERVICE_TOKEN]", "[secret SERVICE_TOKEN]"]
+    assert said(python).startswith(f"{len(TOKEN)} [secret SERVICE_TOKEN] False\n")
+    assert said(bash).splitlines()[:2] == ["[secret SERVICE_TOKEN]", "[secret SERVICE_TOKEN]"]
     assert finished.status is Status.OK
     started = next(event for event in events if isinstance(event, ev.SessionStarted))
     assert started.options["secret"] == ["SERVICE_TOKEN"] and "SERVICE_TOKEN" in prompt
@@ -165,7 +170,7 @@ async def test_files_with_secrets_are_not_copied_into_the_record(tmp_path: Path)
     model = script(tmp_path, call("bash", command="cat .env; echo more >> .env; echo x > plain.txt"), DONE)
     async with opened(tmp_path, model=model) as session:
         events = await send(session)
-    assert text_of(results(events)[0]).startswith("DB_PASSWORD='[secret DB_PASSWORD]'\n")
+    assert said(results(events)[0]).startswith("DB_PASSWORD='[secret DB_PASSWORD]'\n")
     changed = next(event for event in events if isinstance(event, ev.FilesChanged))
     assert {change.path: change.kept for change in changed.changes} == {".env": False, "plain.txt": True}
     assert "correct horse" not in record_of(tmp_path)

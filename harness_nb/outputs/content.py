@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from harness_nb.outputs.bounds import Bounds
+from harness_nb.outputs.envelope import ENVELOPED, enveloped
 from harness_nb.outputs.firewall import Firewall, Item
 from harness_nb.outputs.images import describe_image, image_part, image_size
 from harness_nb.outputs.items import DisplayItem
@@ -19,6 +20,7 @@ from harness_nb.ports import ExecuteReply
 from harness_nb.types import ImagePart, Part, Status, TextPart
 
 _MOST_ANOMALIES = 2
+_OWN_WORDS = ("read_file", "search_files", "list_files")
 
 Picked = dict[int, ImagePart | None]
 """By the index of an item: its image for the model, ``None`` when it could not be read."""
@@ -36,24 +38,32 @@ def result_content(
     bounds, items = firewall.bounds, firewall.items
     picked = _pick_images(items, bounds) if images else {}
     pieces = _pieces(reply, firewall, picked, images)
-    text = cut_pieces(pieces, firewall.whole, bounds.model_chars)
-    shown = "\n".join(filter(None, (text.rstrip("\n"), _error_unseen(reply, items, text))))
+    wrap = _wrap_for(reply, firewall)
+    text = cut_pieces(pieces, firewall.whole, bounds.model_chars, wrap)
+    shown = "\n".join(filter(None, (text.rstrip("\n"), wrap(_error_unseen(reply, items, text)))))
     words = str(reply.extra.get("words", "")).strip()
-    body = "\n".join(filter(None, (shown, words and f"The kernel's last words:\n{words}")))
+    body = "\n".join(filter(None, (shown, words and f"The kernel's last words:\n{wrap(words)}")))
     parts = [part for part in picked.values() if part is not None]
     total = sum(item.image is not None for item in items) + firewall.left_out[1].images
     remark = f"{len(parts)} of {total} images attached" if images and len(parts) < total else ""
     last_line = status_line(reply, elapsed, shown=bool(shown), tool=firewall.name, remark=remark)
     nothing = [] if reply.status is Status.RUNNING else ["(no output)"]  # the last line says it of a running call
-    lines = [*([body] if body else nothing), *_training(metrics or firewall.metrics), last_line]
+    lines = [*([body] if body else nothing), *_training(metrics or firewall.metrics, wrap), last_line]
     return (TextPart(text=firewall.masker.mask("\n".join(lines))), *parts)
 
 
-def _training(metrics: MetricsReader) -> list[str]:
+def _wrap_for(reply: ExecuteReply, firewall: Firewall) -> Callable[[str], str]:
+    """What marks the outputs of a call as data; what a file tool says of its own failure is none."""
+    if firewall.name not in ENVELOPED or (firewall.name in _OWN_WORDS and reply.status is Status.ERROR):
+        return lambda text: text
+    return lambda text: enveloped(text, firewall.tag)
+
+
+def _training(metrics: MetricsReader, wrap: Callable[[str], str]) -> list[str]:
     """How a training goes, if there is one, and what has gone wrong in it."""
     told = [f"[metrics: {metrics.summary()}]"] if metrics.points else []
     wrong = metrics.anomalies[:_MOST_ANOMALIES]
-    return told + [f"[anomaly: {anomaly}; the line: {anomaly.line}]" for anomaly in wrong]
+    return told + [f"[anomaly: {anomaly}; the line: {wrap(anomaly.line)}]" for anomaly in wrong]
 
 
 def _pick_images(items: Sequence[Item], bounds: Bounds) -> Picked:

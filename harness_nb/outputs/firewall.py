@@ -32,9 +32,9 @@ Item = StreamItem | DisplayItem
 class Firewall:
     """The outputs of one call of the tool ``name``.
 
-    ``masker`` knows what must not pass, ``save_image`` is called with number, media type and base64 data of an
-    image that the cell cannot keep, and returns where it was put. Neither the size of an output nor their number makes
-    memory grow: head and tail are kept, the rest is counted.
+    ``masker`` knows what must not pass, ``tag`` marks for a model what is data. ``save_image`` is called with number,
+    media type and base64 data of an image that the cell cannot keep, and returns where it was put. Neither the size of
+    an output nor their number makes memory grow: head and tail are kept, the rest is counted.
 
     Metrics in its text are shown as a plot and a table behind the outputs, unless ``plot`` is false; ``stopwatch``
     gives seconds, to measure what a drawing costs.
@@ -48,6 +48,7 @@ class Firewall:
         sink: Sink | None = None,
         *,
         masker: Masker | None = None,
+        tag: str = "",
         save_image: Callable[[int, str, str], str] | None = None,
         plot: bool = True,
         stopwatch: Callable[[], float] | None = None,
@@ -56,6 +57,7 @@ class Firewall:
         self.bounds = bounds
         self.whole = WholeText(sink, bounds.kept_chars)
         self.masker = masker or Masker()
+        self.tag = tag
         self._save_image = save_image
         self._saved: list[str] = []
         self._images = 0

@@ -7,7 +7,7 @@ neighbours in ``outputs``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness_nb.outputs.bounds import (
@@ -47,15 +47,20 @@ class _Cut:
     total: int
 
 
-def cut_pieces(pieces: Sequence[Piece], whole: WholeText, chars: int) -> str:
-    """The text of the pieces within ``chars``; where that leaves something out, the whole is written to its file."""
+def cut_pieces(
+    pieces: Sequence[Piece], whole: WholeText, chars: int, wrap: Callable[[str], str] = lambda text: text
+) -> str:
+    """The text of the pieces within ``chars``; where that leaves something out, the whole is written to its file.
+
+    The text before and behind the sentence that says so is passed through ``wrap``, each for itself.
+    """
     gaps = [index for index, piece in enumerate(pieces) if piece.dropped]
     first, last = (gaps[0], gaps[-1] + 1) if gaps else (len(pieces), len(pieces))
     head, between, tail = pieces[:first], pieces[first:last], pieces[last:]
     dropped = sum((piece.dropped or measure(piece.text) for piece in between), Amount())
     start, left_out, end = split_middle(_text(head), dropped, _text(tail), chars=chars)
     if not left_out:
-        return start
+        return wrap(start)
     whole.spill()
     rest = tail if dropped else head
     cut_at = len(_text(rest)) - len(end)
@@ -63,7 +68,7 @@ def cut_pieces(pieces: Sequence[Piece], whole: WholeText, chars: int) -> str:
     after = _file_lines(rest, cut_at)
     within_line = cut_at > 0 and _text(rest)[cut_at - 1] != "\n"
     cut = _Cut(left_out, _file_lines(head, 0, len(start)) + 1, total - after + within_line, total)
-    return with_gap(start, _sentence(cut, whole.offloaded), end)
+    return with_gap(wrap(start), _sentence(cut, whole.offloaded), wrap(end))
 
 
 def _text(pieces: Sequence[Piece]) -> str:
