@@ -96,6 +96,10 @@ class Keeper:
         self.tag = tag
         self._streams: dict[tuple[type[Delta], str], Deltas] = {}
 
+    def judge(self, judge: Judge | None) -> Judge | None:
+        """The classifier, which is not told secrets either."""
+        return None if judge is None else MaskedJudge(judge, self.masker)
+
     def firewall(self, call: ToolCall, sink: Sink, plot: bool) -> Firewall:
         """What the outputs of a call pass through; with a plot of its metrics, if ``plot``."""
         return Firewall(

@@ -343,7 +343,7 @@ class Session:
             spent=spent or past.Spent(),
             small=None if playing else self._models.small,
             window=settings.context_window,
-            judge=None if playing else self._models.judge,
+            judge=None if playing else self._keeper.judge(self._models.judge),
             thresholds=self._models.thresholds,
             conversation=self._conversation,
         )

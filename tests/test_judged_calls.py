@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from harness_nb import events as ev
 from harness_nb import judging
@@ -21,6 +23,8 @@ from harness_nb.session import Session
 from harness_nb.settings import Settings
 from harness_nb.types import Approval, Judgement, Limits, Status, Usage
 from harness_nb.ui.costs import cost_table
+from harness_nb.ui.screen import Screen
+from harness_nb.ui.terminal import TerminalDisplay
 
 LOW = {"risk": 0.2, "authorised": 0.9}
 DONE = {"text": "Done."}
@@ -220,3 +224,22 @@ async def test_own_thresholds_count(tmp_path: Path) -> None:
     judgements = [{"risk": 1.4, "authorised": 0.3}, {"risk": 2, "authorised": 1}]
     events, _, _ = await worked(tmp_path, [bash("ls", "pwd"), DONE], judgements)
     assert [event.decision.verdict for event in only(events, ev.CallDecided)] == ["allow", "deny"]
+
+
+async def test_a_session_says_at_its_start_who_judges(tmp_path: Path) -> None:
+    events, _, _ = await worked(tmp_path, [DONE], [LOW])
+    told = io.StringIO()
+    terminal, screen = TerminalDisplay(Console(file=told, width=100)), Screen(lambda: 0.0)
+    for event in events:
+        terminal.apply(event)
+        screen.apply(event)
+    assert "Calls are judged by scripted:judgements.json." in told.getvalue()
+    assert "Calls are judged by scripted:judgements.json." in str([bundle.data for bundle in screen.bundles()])
+
+
+async def test_the_classifier_is_not_told_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "hunter2-but-much-longer-4711"
+    monkeypatch.setenv("SHOP_API_KEY", secret)
+    _, _, session = await worked(tmp_path, [bash(f"curl -H 'X-Key: {secret}' https://x.example"), DONE], [LOW])
+    (asked,) = session._models.judge.asked  # type: ignore[union-attr]
+    assert secret not in str(asked) and "X-Key" in asked.source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness_nb.events import SessionEnded
+from harness_nb.events import SessionEnded, SessionStarted
 from harness_nb.notebook.prose import noted
 from harness_nb.types import Usage
 from harness_nb.ui import html
@@ -59,6 +59,12 @@ def dollars(cost: float | None) -> str:
     if cost is None:
         return "cost unknown"
     return f"${cost:.4f}" if cost else "$0"
+
+
+def judging_words(event: SessionStarted) -> str:
+    """Which classifier judges calls, as a line; empty where there is none."""
+    words = str(event.environment.get("Classifier", "none"))
+    return "" if words.startswith("none") else f"Calls are judged by {words}."
 
 
 def count_turns(turns: int) -> str:

@@ -21,7 +21,7 @@ from harness_nb.recordings import REPLAY
 from harness_nb.types import Usage
 from harness_nb.ui import html
 from harness_nb.ui.html import Link
-from harness_nb.ui.last_line import duration, ended_line, running_line
+from harness_nb.ui.last_line import duration, ended_line, judging_words, running_line
 from harness_nb.ui.publish import Bundle, Canvas
 from harness_nb.ui.sections import Call, Note, Reply, Section, check_note
 
@@ -75,6 +75,8 @@ class Screen:
             case TextDelta() | ReasoningDelta() | CallDelta() | Withdrawn() | ev.ModelRequested() | ev.ModelReplied():
                 self._apply_model(item)
             case ev.SessionStarted():
+                if words := judging_words(item):
+                    self._add(Note(html.note_block("⚖", words, html.GREY)))
                 self._do("starting the tool kernel")
             case ev.PromptAdded() | ev.FilesChanged():
                 pass

@@ -18,7 +18,7 @@ from rich.text import Text
 from harness_nb import events as ev
 from harness_nb.ports import CallDelta, Delta, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.types import Status
-from harness_nb.ui.last_line import count_turns, duration, usage_words
+from harness_nb.ui.last_line import count_turns, duration, judging_words, usage_words
 from harness_nb.ui.source import call_title, visible
 from harness_nb.ui.written import WrittenOutputs
 
@@ -104,6 +104,8 @@ class TerminalDisplay:
 
     def _apply_note(self, event: ev.Event) -> None:
         match event:
+            case ev.SessionStarted() if words := judging_words(event):
+                self._line(words, "dim")
             case ev.ApprovalAsked():
                 self._line(f"? needs your approval: {event.decision.reason}", "yellow")
             case ev.ApprovalAnswered() if not event.approval.approved:
