@@ -23,10 +23,12 @@ from harness_nb.models import REMOTE, default_model_spec, key_of
 from harness_nb.outputs.envelope import tag_of
 from harness_nb.policy import (
     Rule,
-    ask_before_dangerous_commands,
     deny_masked_secrets,
     deny_outside_workspace,
     deny_read_only,
+    ground_for,
+    judge_by,
+    read_rules,
 )
 from harness_nb.ports import Approver, Kernel
 from harness_nb.replaying import Playing
@@ -43,7 +45,7 @@ def rules_for(settings: Settings, place: Workplace, playing: Playing | None) -> 
         deny_outside_workspace,
         deny_read_only(place.read_only),
         deny_masked_secrets,
-        ask_before_dangerous_commands,
+        judge_by(read_rules(settings.rules), ground_for(str(settings.directory), place.read_only)),
     )
     return (*own, playing.pass_over) if playing else own
 

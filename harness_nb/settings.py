@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from harness_nb.errors import UsageError
+from harness_nb.policy import read_rules
 from harness_nb.ports import ModelSettings
 from harness_nb.types import Frozen, Limits
 
@@ -195,3 +196,7 @@ def _validate(cls: type[Settings], source: str, table: Mapping[str, Any], worksp
     except ValidationError as error:
         details = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
         raise UsageError(f"A setting in {source} is wrong: {details}") from error
+    try:
+        read_rules(table.get("rules", {}))
+    except UsageError as error:
+        raise UsageError(f"A setting in {source} is wrong: {error}") from error

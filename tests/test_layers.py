@@ -57,6 +57,8 @@ EDGES = {
     "anthropic": {"models"},
     "nbclient": {"verify"},
     "nbconvert": {"export"},
+    "tree_sitter": {"policy"},
+    "tree_sitter_bash": {"policy"},
     "mcp": set(),
 }
 PURE = {

@@ -25,7 +25,8 @@ MAX_DEPTH = 6
 class Finding:
     """One thing to ask about or to deny.
 
-    ``kind`` names its kind for people, such as "git push". ``why`` goes on from the part it is about: "deletes
+    ``kind`` names its kind for people, such as "git push"; one that ends in a colon holds for the very same part only.
+    ``why`` goes on from the part it is about: "deletes
     folders". ``words`` are those of the command, ``path`` is the path it is about: a rule of the user for either can
     lift it. ``part`` is the text that model and person see.
     """
@@ -36,6 +37,11 @@ class Finding:
     part: str = ""
     words: tuple[str, ...] = ()
     path: str = ""
+
+    @property
+    def key(self) -> str:
+        """What tells its kind from others."""
+        return f"{self.kind} {self.part}" if self.kind.endswith(":") else self.kind
 
     @property
     def reason(self) -> str:
@@ -74,6 +80,11 @@ class Ground:
     def deeper(self) -> Ground:
         """The ground of a script within this one."""
         return Ground(self.shell, self.python, self.workspace, self.read_only, self.depth + 1)
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text, for long lists of names."""
+    return frozenset(text.split())
 
 
 def shorten(text: str, most: int = 160) -> str:
