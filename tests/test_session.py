@@ -329,7 +329,7 @@ async def test_checks_and_read_only_files_hold(tmp_path: Path) -> None:
         call("bash", command="rm tests/conftest.py; printf right > x.txt"),
         DONE,
     )
-    async with opened(tmp_path, model=model, check=("python tests/test_x.py",)) as session:
+    async with opened(tmp_path, model=model, check=("python tests/test_x.py",), kernel="harness-tools") as session:
         events = await send(session)
     refusals = [event.reason for event in events if isinstance(event, ev.FinishRejected)]
     assert "No such file" in refusals[0]

@@ -16,7 +16,11 @@ from harness_nb.kernel.places import devices
 from harness_nb.kernel.sandbox import layer_of, why_none
 from harness_nb.tools import landlock, syscall_filter
 
-NAMES = {"bubblewrap": "bubblewrap", "landlock": "Landlock", "seatbelt": "sandbox-exec (macOS)"}
+NAMES = {
+    "bubblewrap": "bubblewrap",
+    "landlock": "Landlock",
+    "seatbelt": "sandbox-exec of macOS, whose profile has not been tried yet",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,8 @@ def _files(confinement: Confinement, layer: str) -> list[Rule]:
 def _network(confinement: Confinement, layer: str) -> Rule:
     if confinement.network == "on":
         return Rule("network", False, "The network is on: tool code reaches whatever this machine reaches.")
+    if layer == "landlock":
+        return Rule("network", True, "The network is off.")
     own = " (connections within the sandbox work)" if layer == "bubblewrap" else ""
     if confinement.network == "off":
         return Rule("network", True, f"The network is off{own}.")
@@ -112,9 +118,11 @@ def _others(layer: str) -> list[Rule]:
     seen = "Other processes cannot be signalled or read, but they can be listed."
     if not scoped:
         seen = "Other processes of the same user can be listed and signalled."
+    sockets = "Unix sockets of other programs can be connected to."
     return [
         Rule("processes", scoped, seen),
         Rule("privileges", True, "No program gets more rights (setuid does not work, sudo neither)."),
+        *([Rule("sockets", False, sockets)] if layer == "landlock" else []),
     ]
 
 

@@ -17,6 +17,7 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same numbers on e
 VERSION_FLAG = 1
 PATH_BENEATH = 1
 PR_SET_NO_NEW_PRIVS = 38
+PR_CAPBSET_DROP, LAST_CAPABILITY, CAPABILITY_VERSION = 24, 63, 0x20080522
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, IOCTL_DEVICE = 1 << 13, 1 << 14, 1 << 15
@@ -42,7 +43,7 @@ def file_rights(version: int) -> int:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], *, tcp: bool = True) -> list[str]:
-    """From here on only read what is below ``readable`` and ``writable``, and write what is below ``writable``.
+    """Drop capabilities, and from here on only read what is below ``readable`` and ``writable``, and write what is below ``writable``.
 
     Signals to processes outside and their abstract unix sockets are cut off too, where Landlock can. ``tcp`` false
     takes away connecting and binding. Paths that are not there are passed over. Returns what is taken away:
@@ -60,6 +61,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], *, tcp: bool = Tr
     attributes = struct.pack("QQQ", rights, network, scope)[: 8 if version < 4 else 16 if version < 6 else 24]
     ruleset = _checked(_call(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     try:
+        drop_capabilities()
         for path in writable:
             _allow(ruleset, path, rights)
         for path in readable:
@@ -74,6 +76,15 @@ def restrict(readable: Iterable[str], writable: Iterable[str], *, tcp: bool = Tr
 def forgo_privileges() -> None:
     """No program that is started from here on gets more rights than this process has: prctl(2), PR_SET_NO_NEW_PRIVS."""
     _checked(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+
+
+def drop_capabilities() -> None:
+    """Give up what root may do beyond other users: capabilities(7), those that programs could get back included."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for number in range(LAST_CAPABILITY + 1):
+        libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)  # fails without privileges, which is as good
+    header, none = struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24)
+    _checked(libc.capset(header, none))
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:

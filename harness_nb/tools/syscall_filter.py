@@ -28,10 +28,11 @@ NEW_NAMESPACES = 0x7E020080
 INPUT_IOCTLS = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX."""
 
-FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK."""
+LOCAL = (1, 16)
+"""AF_UNIX, and AF_NETLINK, by which libraries (zmq among them) ask for the machine's addresses."""
 
 INTERNET = (2, 10)
+"""AF_INET and AF_INET6."""
 
 CALLS: dict[str, tuple[int, int]] = {
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219), "bpf": (321, 280),
@@ -72,7 +73,7 @@ def program(machine: str, *, network: bool) -> list[Instruction]:
     for request in INPUT_IOCTLS:
         code += [(EQUAL, 0, 1, request), refuse]
     code += [allow, (EQUAL, 1, 0, SOCKET[column]), allow, (LOAD, 0, 0, FIRST)]
-    for family in FAMILIES if network else FAMILIES[:1]:
+    for family in (*LOCAL, *INTERNET) if network else LOCAL:
         code += [(EQUAL, 0, 1, family), allow]
     for family in INTERNET if not network else ():
         code += [(EQUAL, 0, 1, family), (RETURN, 0, 0, FAIL | errno.ENETUNREACH)]
