@@ -138,7 +138,7 @@ class Judgement(Frozen):
 
     ``risk`` is the expected level, 0 (low) to 3 (critical), of ``risk_probabilities`` (those of the levels 0, 1, 2, 3,
     which sum to 1). ``authorised`` is a probability. ``method`` says how they were had: ``decisions``, ``labels`` (the
-    probabilities of one-token labels) or ``samples``; ``model`` is the spec of the model that was asked.
+    probabilities of one-token labels), ``samples`` or ``scripted``; ``model`` is the spec of the model that was asked.
     """
 
     risk: float = Field(ge=0, le=3, allow_inf_nan=False)

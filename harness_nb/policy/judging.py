@@ -141,7 +141,7 @@ def expected_level(probabilities: Sequence[float]) -> tuple[float, tuple[float, 
     if abs(sum(kept) - 1) > _TOLERANCE * len(LEVELS):
         raise ValueError(f"the probabilities {list(probabilities)} do not sum to 1")
     scaled = tuple(each / sum(kept) for each in kept)
-    return sum(level * each for level, each in enumerate(scaled)), scaled
+    return round(sum(level * each for level, each in enumerate(scaled)), 6), scaled
 
 
 def read_figure(value: object, name: str, most: float) -> float:
