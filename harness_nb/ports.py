@@ -203,6 +203,10 @@ class Kernel(Protocol):
         """What confines tool code here, in sentences; empty where nobody can say."""
         ...
 
+    def explain(self, text: str) -> str:
+        """Why the sandbox may have refused what ``text``, a failed call's, complains of; empty if it did not."""
+        ...
+
     def wrap(self, command: Sequence[str]) -> list[str]:
         """The command line that runs ``command`` confined as tool code is; as it stands where tool code is not.
 

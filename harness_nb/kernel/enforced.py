@@ -16,11 +16,7 @@ from harness_nb.kernel.places import devices
 from harness_nb.kernel.sandbox import layer_of, why_none
 from harness_nb.tools import landlock, syscall_filter
 
-NAMES = {
-    "bubblewrap": "bubblewrap",
-    "landlock": "Landlock",
-    "seatbelt": "sandbox-exec of macOS, whose profile has not been tried yet",
-}
+NAMES = {"landlock": "Landlock", "seatbelt": "sandbox-exec of macOS, whose profile has not been tried yet"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ def _files(confinement: Confinement, layer: str) -> list[Rule]:
     more = f" and {len(confinement.protected) - 8} more" if len(confinement.protected) > 8 else ""
     kept = f"In the workspace these are read-only: {names}{more}."
     if layer == "landlock":
-        kept = "What is read-only within the workspace is put back after each call, and not kept from being written."
+        kept = "Within the workspace nothing is kept from being written; read-only files are put back after each call."
     read = "The system and the Python environment are read-only; other folders of the machine are absent."
     if Path.home().is_relative_to(root):
         read = "The workspace holds the home folder; its hidden files of credentials are absent, the rest is open."

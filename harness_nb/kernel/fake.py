@@ -42,6 +42,10 @@ class FakeKernel:
         self.sandbox = ""
         self.environment: Mapping[str, str] = {"PATH": os.defpath}
 
+    def explain(self, text: str) -> str:
+        """There is no sandbox."""
+        return ""
+
     def wrap(self, command: Sequence[str]) -> list[str]:
         """The command as it is."""
         return list(command)

@@ -25,6 +25,7 @@ from harness_nb.kernel.spares import Spare
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel, describe_death
 from harness_nb.kernel.verdict import death_reply, killed_reply, page_of, reply_of, wants_to_exit
+from harness_nb.outputs.sandbox_hints import sandbox_hint
 from harness_nb.ports import Answers, ExecuteReply, Output
 from harness_nb.types import JsonObject
 
@@ -110,6 +111,14 @@ class ToolKernel:
     def sandbox(self) -> str:
         """What confines tool code, in sentences that hold here."""
         return enforced(self.confinement, self.name).sentence
+
+    def explain(self, text: str) -> str:
+        """Why the sandbox may have refused what ``text`` complains of; empty if it did not, or there is none."""
+        if self.confinement is None:
+            return ""
+        root = self.confinement.workspace
+        protected = [path.relative_to(root).as_posix() for path in self.confinement.protected]
+        return sandbox_hint(text, network=self.confinement.network, workspace=str(root), protected=protected)
 
     def wrap(self, command: Sequence[str]) -> list[str]:
         """``command`` confined as the kernel is: in the sandbox, with the workspace as working directory.

@@ -43,10 +43,10 @@ def file_rights(version: int) -> int:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], *, tcp: bool = True) -> list[str]:
-    """Drop capabilities, and from here on only read what is below ``readable`` and ``writable``, and write what is below ``writable``.
+    """From here on only read what is below ``readable`` and ``writable``, and write what is below ``writable``.
 
-    Signals to processes outside and their abstract unix sockets are cut off too, where Landlock can. ``tcp`` false
-    takes away connecting and binding. Paths that are not there are passed over. Returns what is taken away:
+    Capabilities are dropped. Signals to processes outside and their abstract unix sockets are cut off too, where
+    Landlock can. ``tcp`` false takes away connecting and binding. Paths that are not there are passed over. Returns what is taken away:
     ``files``, ``tcp``, ``signals``, ``abstract sockets``.
 
     Raises:
