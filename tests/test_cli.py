@@ -170,7 +170,10 @@ def test_doctor_names_what_is_missing_and_the_way_out(tmp_path: Path) -> None:
     assert "OPENAI_API_KEY" in done.stdout
     lines = [line for line in done.stdout.splitlines() if line.startswith(("pass ", "FAIL ", "fail "))]
     names = [line.split(": ")[0].split(" ", 1)[1] for line in lines]
-    assert names == ["Python", "bash", "tool kernel", "verify", "export --here", "model"]
+    about_sandbox = [name for name in names if name.startswith("sandbox")]
+    assert about_sandbox[0] == "sandbox"
+    rest = [name for name in names if name not in about_sandbox]
+    assert rest == ["Python", "bash", "tool kernel", "verify", "export --here", "model"]
     report = {"calls": [{"name": "report", "arguments": {"number": 7}}]}
     done = harness(tmp_path, "doctor", "--model", write_script(tmp_path, report), OPENAI_API_KEY="sk-hidden-1234")
     assert done.returncode == 0, done.stdout

@@ -66,7 +66,7 @@ def _files(text: str, workspace: str, protected: Sequence[str]) -> str:
         path = match[1] or match[2]
         if not path.startswith((f"{workspace.rstrip('/')}/", *_SYSTEM)) and path != workspace:
             return (
-                f"Of this machine only the workspace and the system are there for tool code, and {path} is neither. The "
+                f"Of this machine tool code has only the workspace and the system; {path} is in neither. The "
                 "person can show a folder with readable in [tool.harness-nb.sandbox], or copy it into the workspace."
             )
     return ""

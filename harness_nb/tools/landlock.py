@@ -46,8 +46,8 @@ def restrict(readable: Iterable[str], writable: Iterable[str], *, tcp: bool = Tr
     """From here on only read what is below ``readable`` and ``writable``, and write what is below ``writable``.
 
     Capabilities are dropped. Signals to processes outside and their abstract unix sockets are cut off too, where
-    Landlock can. ``tcp`` false takes away connecting and binding. Paths that are not there are passed over. Returns what is taken away:
-    ``files``, ``tcp``, ``signals``, ``abstract sockets``.
+    Landlock can. ``tcp`` false takes away connecting and binding. Paths that are not there are passed over. Returns
+    what is taken away: ``files``, ``tcp``, ``signals``, ``abstract sockets``.
 
     Raises:
         OSError: where there is no Landlock, or it refuses.
