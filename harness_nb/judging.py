@@ -48,4 +48,7 @@ async def judge_call(
     except ModelError as error:
         taken = error.usage if isinstance(error, NoVerdictError) else None
         return combine(decision, str(error), thresholds), taken or Usage()
+    except Exception as error:  # as with a rule that fails: nothing is allowed because of a defect
+        why = f"{judge.name} failed: {type(error).__name__}: {error}"
+        return combine(decision, why, thresholds), Usage()
     return combine(decision, judgement, thresholds), usage

@@ -18,10 +18,12 @@ from harness_nb.approval import DenyApprover, FixedApprover
 from harness_nb.budget import Budget
 from harness_nb.kernel import FakeKernel
 from harness_nb.past import spent_on_last_prompt
+from harness_nb.policy import decide
+from harness_nb.policy.judging import Thresholds
 from harness_nb.ports import Question
 from harness_nb.session import Session
 from harness_nb.settings import Settings
-from harness_nb.types import Approval, Judgement, Limits, Status, Usage
+from harness_nb.types import Approval, Judgement, Limits, Status, ToolCall, Usage
 from harness_nb.ui.costs import cost_table
 from harness_nb.ui.screen import Screen
 from harness_nb.ui.terminal import TerminalDisplay
@@ -150,6 +152,22 @@ async def test_row_s3_silence_is_no_verdict_after_a_time(tmp_path: Path, monkeyp
     assert decided.decision.no_verdict == "no answer of silent in 0.05 s" and silent.cancelled
     assert only(events, ev.ResultAdded)[0].status is Status.DENIED
     assert only(events, ev.SessionEnded)[0].reason == "finished"  # the work goes on all the same
+
+
+class BrokenJudge(SilentJudge):
+    """Has a defect."""
+
+    name = "broken"
+
+    async def judge(self, question: Question) -> tuple[Judgement, Usage]:
+        raise KeyError("answers")
+
+
+async def test_a_defect_of_a_classifier_allows_nothing() -> None:
+    call = ToolCall(call_id="c", name="bash", arguments={"command": "make"})
+    question = Question(call=call, source="", words=(), workspace="")
+    decided, usage = await judging.judge_call(BrokenJudge(), question, decide((), call, ""), Thresholds())
+    assert decided.verdict == "ask" and decided.no_verdict == "broken failed: KeyError: 'answers'" and usage == Usage()
 
 
 async def test_what_is_not_sent_to_the_classifier(tmp_path: Path) -> None:
