@@ -9,7 +9,7 @@ from harness_nb import events as ev
 from harness_nb.context import words
 from harness_nb.judging import judged
 from harness_nb.policy import decide
-from harness_nb.toolset import FILE_TIMEOUT, REBUILD, WAIT
+from harness_nb.toolset import FILE_TIMEOUT, REBUILD, WAIT, WEB_FETCH
 from harness_nb.types import Decision, Status, ToolCall, text_content
 from harness_nb.watch import pattern_problem
 from harness_nb.work import Item, Work
@@ -56,6 +56,8 @@ async def _run(work: Work, call: ToolCall, source: str) -> AsyncGenerator[ev.Eve
         return
     if call.name == REBUILD:
         events = work.cells.rebuild(call)
+    elif call.name == WEB_FETCH and work.fetch is not None:
+        events = work.cells.bring(call, work.fetch(arguments["url"]), images)
     elif cell is not None:
         seconds, until, stop = arguments["seconds"], arguments["until"], arguments["stop"]
         events = work.cells.wait(call, cell, seconds=seconds, until=until, stop=stop, images=images)

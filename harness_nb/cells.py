@@ -244,6 +244,25 @@ class Cells:
                     firewall.feed(item)
         return reply
 
+    async def bring(
+        self, call: ToolCall, items: AsyncGenerator[Output | ExecuteReply], images: bool
+    ) -> AsyncGenerator[ev.Event]:
+        """The result of a call that brings something from elsewhere than the kernel; it has no cell."""
+        firewall, reply, began = self._firewall(call, False), ExecuteReply(status=Status.UNKNOWN), self._clock()
+        async with aclosing(items):
+            async for item in items:
+                if isinstance(item, ExecuteReply):
+                    reply = item
+                else:
+                    firewall.feed(item)
+        firewall.close(self._clock())
+        content = result_content(reply, firewall, self._clock() - began, images)
+        call_id, name = call.call_id, call.name
+        if whole := firewall.offloaded:
+            path, size, lines = whole.path, whole.bytes, whole.lines
+            yield ev.ContextOffloaded(call_id=call_id, name=name, path=path, bytes=size, lines=lines)
+        yield ev.ResultAdded(call_id=call_id, name=name, status=reply.status, content=content)
+
     async def catch_up(self) -> AsyncGenerator[ev.Event]:
         """What has come of cells that were left running, while something else happened."""
         for cell in list(self._left.values()):
@@ -331,6 +350,9 @@ class Cells:
         if note:
             content = (*content, TextPart(text=f"\n[{note}]"))
             yield ev.Warned(text=note)
+        said = "\n".join(part.text for part in content if isinstance(part, TextPart))
+        if reply.status is Status.ERROR and (hint := self._kernel.explain(said)):
+            content = (*content, TextPart(text=f"\n[{hint}]"))
         call_id, name = cell.call.call_id, cell.call.name
         if (whole := cell.firewall.offloaded) and cell.ended:
             path, size, lines = whole.path, whole.bytes, whole.lines

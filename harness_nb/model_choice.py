@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from harness_nb.errors import UsageError
 from harness_nb.models import OPENAI_URL, default_model_spec, resolve_model
 from harness_nb.models.judging import RemoteJudge, resolve_judge
 from harness_nb.models.pricing import refuse_unknown_price
@@ -219,17 +218,12 @@ async def place_of(settings: Settings) -> str:
 
 
 def check_model(model: Model, settings: Settings) -> None:
-    """Refuse what the settings ask for and the model cannot keep: a cost limit, a search of the web.
+    """Refuse what the settings ask for and the model cannot keep: a cost limit.
 
     Raises:
         UsageError: with what can be done instead.
     """
     _check_price(model, settings)
-    if settings.web and not (isinstance(model, Foreseeable) and model.searches_web):
-        raise UsageError(
-            f"{model.name} has no search of the web of its own, so --web can do nothing. Leave it out, or name a model "
-            "behind an API that has one: openai:NAME (Responses) or anthropic:NAME."
-        )
 
 
 def _check_price(model: Model, settings: Settings) -> None:

@@ -40,7 +40,12 @@ def make_options() -> list[click.Option]:
         click.Option(
             ["--context-window"], type=int, metavar="N", help="tokens of the model's context window, if it is not known"
         ),
-        click.Option(["--web"], is_flag=True, default=False, help="let the model search the web, where its API can"),
+        click.Option(
+            ["--web"],
+            is_flag=True,
+            default=False,
+            help="let the model read the web (web_fetch), and search it where its API can",
+        ),
         click.Option(["--network"], metavar="off|on|allow:HOST,...", help="what tool code may reach (default: off)"),
         click.Option(["--secret"], multiple=True, metavar="NAME", help="give tool code this variable (repeatable)"),
         click.Option(["--classifier"], metavar="SPEC|off", help="the model that judges how risky calls are"),

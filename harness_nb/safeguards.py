@@ -6,12 +6,13 @@ The session asks here when it makes the ``Work`` of a prompt.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
 from harness_nb.approval import DenyApprover
+from harness_nb.context import Conversation
 from harness_nb.errors import UsageError
 from harness_nb.events import Event
 from harness_nb.kernel import Spare, ToolKernel
@@ -30,24 +31,45 @@ from harness_nb.policy import (
     judge_by,
     read_rules,
 )
-from harness_nb.ports import Approver, Kernel
+from harness_nb.policy.untrusted import ask_after_untrusted_text, untrusted_before
+from harness_nb.policy.web import allowed_hosts, ask_before_fetching, deny_local_addresses
+from harness_nb.ports import Approver, ExecuteReply, Kernel, Output
 from harness_nb.replaying import Playing
 from harness_nb.secrets_kept import Keeper, MaskedApprover, granted_secrets, known_secrets, too_plain
 from harness_nb.settings import Settings
 from harness_nb.store import FOLDER
 from harness_nb.tools import SETUP_SOURCE
+from harness_nb.types import Status
+from harness_nb.web import Fetcher
+from harness_nb.work import Fetch
 from harness_nb.workplace import Workplace
 
 
-def rules_for(settings: Settings, place: Workplace, playing: Playing | None) -> tuple[Rule, ...]:
-    """The rules in force; the strictest decision of all of them counts."""
+def rules_for(
+    settings: Settings, place: Workplace, playing: Playing | None, conversation: Conversation | None = None
+) -> tuple[Rule, ...]:
+    """The rules in force; the strictest decision of all of them counts. ``conversation`` goes on while they are."""
     own = (
         deny_outside_workspace,
         deny_read_only(place.read_only),
         deny_masked_secrets,
         judge_by(read_rules(settings.rules), ground_for(str(settings.directory), place.read_only)),
+        deny_local_addresses,
+        ask_before_fetching(allowed_hosts(settings.network)),
+        ask_after_untrusted_text(lambda: untrusted_before(conversation.history) if conversation else ""),
     )
     return (*own, playing.pass_over) if playing else own
+
+
+def fetch_for(settings: Settings, playing: Playing | None) -> Fetch | None:
+    """What brings pages of the web, where the session may have them; nothing is fetched again in a replay."""
+    if not settings.web:
+        return None
+    return _not_again if playing else Fetcher().outputs
+
+
+async def _not_again(url: str) -> AsyncGenerator[Output | ExecuteReply]:
+    yield ExecuteReply(Status.OK, detail="not fetched again in a replay")
 
 
 def approver_for(settings: Settings, approver: Approver, keeper: Keeper) -> Approver:

@@ -32,7 +32,7 @@ from harness_nb.replay_ground import ReplayGround
 from harness_nb.replaying import Difference, Playing
 from harness_nb.settings import Settings
 from harness_nb.store import SessionStore, find_session, new_session_id
-from harness_nb.toolset import STANDARD_TOOLS, Toolset
+from harness_nb.toolset import Toolset, tools_for
 from harness_nb.types import Status, ToolCall, Usage, text_content
 from harness_nb.work import Work
 from harness_nb.workplace import Workplace
@@ -70,7 +70,6 @@ class Session:
         self._record = Record(store, session_id, self._past)
         self._chain = Chain(self._past)
         self._conversation = Conversation(self._past)
-        self._tools = Toolset(STANDARD_TOOLS, workspace=str(self.workspace))
         self.kernel = kernel
         self._place = Workplace(settings, kernel, store.folder, self._keeper.masker.holds_known)
         self._cells = Cells(kernel, self._firewall, time.monotonic, self._place.inspect, self._questions.working_time)
@@ -333,8 +332,9 @@ class Session:
             system=self._keeper.masker.mask(self._place.system_prompt()),
             model=model,
             cells=self._cells,
-            tools=self._tools,
-            rules=safeguards.rules_for(settings, self._place, playing),
+            tools=Toolset(tools_for(settings.web), workspace=str(self.workspace)),
+            fetch=safeguards.fetch_for(settings, playing),
+            rules=safeguards.rules_for(settings, self._place, playing, self._conversation),
             approver=playing.approver if playing and settings.policy != "deny" else self._approver_in_force,
             gate=lambda: self._keeper.checks(self._place.gate.run()),
             clock=time.monotonic,

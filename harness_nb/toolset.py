@@ -31,6 +31,7 @@ _NOT_IN_CELLS = "\r\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 
 FINISH = "finish"
 WAIT = "wait"
+WEB_FETCH = "web_fetch"
 REBUILD = "rebuild"
 
 Timeout = Annotated[
@@ -175,6 +176,18 @@ def rebuild() -> str:
     return ""
 
 
+def web_fetch(
+    url: Annotated[str, Field(description="Whole address, with http:// or https://.", min_length=1)],
+) -> str:
+    """Fetch one page of the public web as text; HTML comes as Markdown, with its links.
+
+    The person is asked first, and sees the whole address. Only text is fetched, the first 2 MB of it, from the usual
+    ports of public hosts; there is nothing to log in with, and no script runs. A long page is shortened in the middle;
+    the whole of it is in a file that is named.
+    """
+    return f"web_fetch({url!r})"
+
+
 def finish(
     summary: Annotated[str, Field(description="What was done and found, for the person who asked; Markdown.")],
 ) -> str:
@@ -280,6 +293,14 @@ STANDARD_TOOLS: tuple[Callable[..., str], ...] = (
     rebuild,
     finish,
 )
+
+WEB_TOOLS: tuple[Callable[..., str], ...] = (web_fetch,)
+"""Tools that a session has with ``--web``; they stand before ``finish``."""
+
+
+def tools_for(web: bool) -> tuple[Callable[..., str], ...]:
+    """The tools of a session, in the order in which the model sees them."""
+    return (*STANDARD_TOOLS[:-1], *WEB_TOOLS, *STANDARD_TOOLS[-1:]) if web else STANDARD_TOOLS
 
 
 def literal(text: str) -> str:

@@ -11,9 +11,12 @@ from harness_nb.context import Conversation
 from harness_nb.past import Spent
 from harness_nb.policy import Rule
 from harness_nb.policy.judging import Thresholds
-from harness_nb.ports import Approver, Delta, Judge, Model, ModelSettings
+from harness_nb.ports import Approver, Delta, ExecuteReply, Judge, Model, ModelSettings, Output
 from harness_nb.toolset import Toolset
 from harness_nb.types import Limits
+
+Fetch = Callable[[str], AsyncGenerator[Output | ExecuteReply]]
+"""Brings the page at a URL, as a kernel gives the outputs of a cell."""
 
 Item = ev.Event | Delta
 """What the loop yields: events for everyone, deltas for the screen."""
@@ -26,7 +29,7 @@ class Work:
     ``spent`` is what the same prompt had taken before its work was cut off. ``small`` is a cheaper model for summaries,
     where one is set. ``judge`` is the classifier, where there is one, with its ``thresholds``; the user's words that it
     is told are those of ``conversation``. ``window`` is the context window of ``model`` in tokens as the person says
-    it, ``None`` where the model is to be asked.
+    it, ``None`` where the model is to be asked. ``fetch`` brings pages of the web, where the session has that tool.
     """
 
     system: str
@@ -45,3 +48,4 @@ class Work:
     judge: Judge | None = None
     thresholds: Thresholds = field(default_factory=Thresholds)
     conversation: Conversation | None = None
+    fetch: Fetch | None = None

@@ -20,7 +20,7 @@ from harness_nb.notebook.serial import Snapshot
 from harness_nb.outputs.mime import clean_json
 from harness_nb.types import JsonObject, ToolCall
 
-FINISH, CELLLESS = "finish", ("wait", "rebuild")
+FINISH, CELLLESS = "finish", ("wait", "rebuild", "web_fetch")
 
 NoteEvent = ev.Nudged | ev.CheckFinished | ev.FinishRejected | ev.Warned | ev.ContextCompacted | ev.ModelSwitched
 """What is said once, in a cell of its own."""
@@ -191,12 +191,12 @@ class NotebookFold:
             self._attach(event, self._markdown("result", texts.result(event.summary)))
 
     def _change_call(self, event: CallEvent) -> None:
-        """Hand an event about a call to its cell. ``finish``, ``wait`` and ``rebuild`` have none: it is prose."""
+        """Hand an event about a call to its cell. That of ``finish`` and of those in ``CELLLESS`` is prose."""
         cell = self._calls.get(event.call_id)
         if cell is None and event.name == FINISH and isinstance(event, ev.ResultAdded):
             self._attach(event, None)
             return
-        if event.name in CELLLESS and isinstance(event, ev.CallDecided | ev.ResultAdded):
+        if event.name in CELLLESS:
             waited = self._markdown(event.name, texts.looked(event)) if isinstance(event, ev.ResultAdded) else None
             self._attach(event, waited)
             return

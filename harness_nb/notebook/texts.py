@@ -66,9 +66,11 @@ def result(summary: str) -> str:
 
 
 def looked(event: ev.ResultAdded) -> str:
-    """What a ``wait`` or a ``rebuild`` came to: the last line of its result."""
+    """What a ``wait``, a ``rebuild`` or a ``web_fetch`` came to: the last line of its result."""
     lines = first_text(event.content).strip().splitlines() or [""]
     standing = lines[-1].removeprefix("[").removesuffix("]")
+    if event.name == "web_fetch":
+        return f"*Web page: {escape_line(_one_line(standing).removesuffix('.'))}.*"
     return f"*{'Waited' if event.name == 'wait' else 'Rebuilt'}: {_one_line(standing).removesuffix('.')}.*"
 
 

@@ -20,7 +20,7 @@ from harness_nb.ports import ExecuteReply
 from harness_nb.types import ImagePart, Part, Status, TextPart
 
 _MOST_ANOMALIES = 2
-_OWN_WORDS = ("read_file", "search_files", "list_files")
+_OWN_WORDS = ("read_file", "search_files", "list_files", "web_fetch")
 
 Picked = dict[int, ImagePart | None]
 """By the index of an item: its image for the model, ``None`` when it could not be read."""
