@@ -29,6 +29,7 @@ lint: $(VENV)/.test
 bench: $(VENV)/.test ## the tool kernel and the record against their peers, as ratios within one run
 	$(BIN)/python benchmarks/kernel_bench.py
 	$(BIN)/python benchmarks/record_bench.py
+	$(BIN)/python benchmarks/sandbox_bench.py
 
 clean:
 	rm -rf $(VENV) build dist
