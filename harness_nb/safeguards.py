@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
@@ -19,7 +20,7 @@ from harness_nb.kernel import Spare, ToolKernel
 from harness_nb.kernel.confinement import Confinement
 from harness_nb.kernel.confining import confinement_for
 from harness_nb.kernel.environment import Granted
-from harness_nb.kernel.spec import SANDBOX_NAME, name_here
+from harness_nb.kernel.spec import DEFAULT_NAME, SANDBOX_NAME, name_here
 from harness_nb.models import REMOTE, default_model_spec, key_of
 from harness_nb.outputs.envelope import tag_of
 from harness_nb.policy import (
@@ -102,6 +103,28 @@ def _confinement(settings: Settings, name: str) -> Confinement | None:
     if settings.network.startswith("allow:"):
         raise UsageError(f"--network {settings.network} needs a sandbox, and the kernel {name} has none.")
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """The kernel that a first task in a folder will most likely want: in this sandbox, or in none."""
+
+    confinement: Confinement | None
+
+
+def spare_for(folder: Path) -> Fitting | None:
+    """What kernel to start ahead in ``folder``; ``None`` where it could not be used.
+
+    A sandbox has to have the folder of the records at its start, which is not made before there is a session.
+
+    Raises:
+        UsageError: if the settings there are wrong.
+    """
+    settings = Settings.load(folder, {})
+    name = name_here(settings.kernel)
+    if name != SANDBOX_NAME:
+        return Fitting(None) if name == DEFAULT_NAME else None
+    return Fitting(confinement_for(settings)) if (settings.directory / FOLDER).is_dir() else None
 
 
 async def confine_anew(kernel: Kernel, settings: Settings, before: Settings) -> None:

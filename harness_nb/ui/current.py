@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from harness_nb.kernel import Spare
 from harness_nb.ports import Approver
 from harness_nb.record import kept_options
 from harness_nb.recordings import Recording, find_in_session, find_recording, fingerprint
+from harness_nb.safeguards import spare_for
 from harness_nb.session import Session
 from harness_nb.settings import PER_TASK, Settings
 from harness_nb.store import FOLDER
@@ -60,7 +62,9 @@ class CurrentSession:
 
     async def prepare(self, folder: Path) -> None:
         """Start a kernel ahead, which the first task will not have to wait for. It waits in ``folder``."""
-        self._spare.prepare(folder)
+        with suppress(UsageError):  # the first task says what is wrong with the settings
+            if (fitting := await asyncio.to_thread(spare_for, folder)) is not None:
+                self._spare.prepare(folder, fitting.confinement)
 
     @property
     def id(self) -> str:

@@ -107,6 +107,14 @@ async def test_nothing_outlives_it(kernel: ToolKernel) -> None:
     assert not processes("sleep\x006173")
 
 
+async def test_a_stopped_cell_ends_what_it_has_started(kernel: ToolKernel) -> None:
+    start = "import subprocess, time; subprocess.Popen(['sleep', '6174'], start_new_session=True); print(1)"
+    reply = await interrupted(kernel, f"{start}; time.sleep(60)")
+    assert reply.status is Status.INTERRUPTED
+    assert not processes("sleep\x006174")
+    assert (await run(kernel, "print(2)"))[0] == "2\n"
+
+
 def processes(words: str) -> list[str]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
