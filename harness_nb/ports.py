@@ -210,7 +210,8 @@ class Kernel(Protocol):
     def wrap(self, command: Sequence[str]) -> list[str]:
         """The command line that runs ``command`` confined as tool code is; as it stands where tool code is not.
 
-        It is to be started with ``environment``, and runs in the workspace where there is a sandbox.
+        It is to be started with ``environment``, and runs in the workspace where there is a sandbox; files outside that
+        it names by absolute paths can be read by it.
         """
         ...
 

@@ -10,6 +10,7 @@ same paths, by rules of the kernel. ``seatbelt`` is macOS's own. ``enforced`` sa
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,10 +19,11 @@ from typing import Any
 from harness_nb.errors import UsageError
 from harness_nb.kernel import bubblewrap, seatbelt
 from harness_nb.kernel.confinement import Confinement
-from harness_nb.kernel.places import TOOLS, devices, python_paths, system_paths
+from harness_nb.kernel.places import TOOLS, devices, holds_what_is_private, python_paths, system_paths
 from harness_nb.tools import landlock, syscall_filter
 
 CONFINE = TOOLS / "confine.py"
+ABSOLUTE = re.compile(r"(?<![\w.~/-])/[^\s'\"`;|&<>()$*?=]+")
 WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm", "/dev/ptmx")
 
 
@@ -83,6 +85,12 @@ def sandboxed(
     if layer == "seatbelt":
         return seatbelt.seatbelt(inner, confinement, environment=environment, private=private)
     return inner
+
+
+def named_paths(command: Sequence[str]) -> tuple[Path, ...]:
+    """Existing files and folders that a command names by absolute paths, in its words or within its scripts."""
+    found = {Path(match.rstrip(".,:")) for word in command for match in ABSOLUTE.findall(word)}
+    return tuple(sorted(path for path in found if path.exists() and not holds_what_is_private(path)))
 
 
 def why_none() -> str:

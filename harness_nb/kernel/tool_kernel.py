@@ -20,7 +20,7 @@ from harness_nb.kernel.confinement import Confinement
 from harness_nb.kernel.enforced import enforced
 from harness_nb.kernel.environment import kernel_environment, refuse_credentials
 from harness_nb.kernel.run import Run
-from harness_nb.kernel.sandbox import sandboxed
+from harness_nb.kernel.sandbox import named_paths, sandboxed
 from harness_nb.kernel.spares import Spare
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel, describe_death
@@ -123,11 +123,13 @@ class ToolKernel:
     def wrap(self, command: Sequence[str]) -> list[str]:
         """``command`` confined as the kernel is: in the sandbox, with the workspace as working directory.
 
-        It has to be started with ``environment``. Where the kernel has no sandbox, the command as it is.
+        It has to be started with ``environment``. What it names by absolute paths can be read by it: it is the person's
+        own, a check for one. Where the kernel has no sandbox, the command as it is.
         """
         if self.confinement is None:
             return list(command)
-        return sandboxed(command, self.confinement, environment=self.environment)
+        readable = (*self.confinement.readable, *named_paths(command))
+        return sandboxed(command, replace(self.confinement, readable=readable), environment=self.environment)
 
     @property
     def busy(self) -> bool:

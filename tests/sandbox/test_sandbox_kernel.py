@@ -164,6 +164,17 @@ async def test_checks_run_in_the_same_sandbox(kernel: ToolKernel, tmp_path: Path
     assert (tmp_path / "new").exists() and not (tmp_path / "harness_sessions" / "new").exists()
 
 
+async def test_a_check_reads_what_it_names_and_tool_code_does_not(kernel: ToolKernel, tmp_path: Path) -> None:
+    labels = tmp_path.parent / f"{tmp_path.name}.labels"
+    labels.mkdir()
+    (labels / "wanted.txt").write_text("0.8")
+    assert (await run(kernel, f"%%bash\ncat {labels}/wanted.txt"))[1].status is Status.ERROR
+    done = await finished(
+        kernel.wrap(["bash", "-c", f"cat '{labels}/wanted.txt'; echo 1 > {labels}/wanted.txt"]), kernel
+    )
+    assert done.stdout == "0.8" and "Read-only" in done.stderr
+
+
 async def finished(command: list[str], kernel: ToolKernel) -> subprocess.CompletedProcess[str]:
     return await asyncio.to_thread(
         subprocess.run, command, env=dict(kernel.environment), capture_output=True, text=True, timeout=60
