@@ -154,6 +154,15 @@ class Settings(Frozen):
         return cls.model_validate({**values, "directory": workspace})
 
 
+def own_table(workspace: Path) -> dict[str, Any]:
+    """``[tool.harness-nb]`` of the workspace's own pyproject.toml as it stands; empty where it cannot be read."""
+    try:
+        table = tomllib.loads((workspace / "pyproject.toml").read_text("utf-8")).get("tool", {}).get("harness-nb", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, AttributeError):
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
 def _pyproject_tables(workspace: Path) -> list[tuple[str, dict[str, Any]]]:
     """``[tool.harness-nb]`` of the nearest pyproject.toml at or above the workspace."""
     for folder in (workspace, *workspace.parents):

@@ -18,7 +18,7 @@ from harness_nb.files import OUTSIDE, FileStore
 from harness_nb.gate import Gate
 from harness_nb.ports import Kernel
 from harness_nb.pristine import Pristine, put_back_note
-from harness_nb.settings import Settings
+from harness_nb.settings import Settings, own_table
 from harness_nb.surroundings import gather
 from harness_nb.types import JsonObject
 
@@ -38,6 +38,7 @@ class Workplace:
         self._surroundings: Surroundings | None = None
         self._gate: Gate | None = None
         self._pristine = Pristine(self._workspace, ())
+        self._table = own_table(self._workspace)
         self._files = FileStore(folder, self._workspace)
         self._files.skip = _files_of_this_process(self._workspace)
         self._files.withheld = withheld or self._files.withheld
@@ -86,8 +87,17 @@ class Workplace:
 
     def inspect(self) -> tuple[str, tuple[ev.FileChange, ...]]:
         """What the last cell did to the files; those that nobody may write are put back first. Blocking."""
-        note = put_back_note(*self._pristine.put_back())
+        note = " ".join(filter(None, (put_back_note(*self._pristine.put_back()), self._settings_note())))
         return note, self._files.look()
+
+    def _settings_note(self) -> str:
+        """A word on settings of the harness that a call has written: they could open the next session's sandbox."""
+        before, self._table = self._table, own_table(self._workspace)
+        names = sorted(name for name in {*before, *self._table} if before.get(name) != self._table.get(name))
+        if not names:
+            return ""
+        changed = f"[tool.harness-nb] in pyproject.toml has changed ({', '.join(names)})"
+        return f"{changed}. It holds for sessions to come: the person decides."
 
     def warnings(self) -> list[str]:
         """What the person should know of the files, since this was last asked."""

@@ -9,9 +9,12 @@ import pytest
 
 from harness_nb.approval import DenyApprover
 from harness_nb.events import ResultAdded
+from harness_nb.kernel import FakeKernel
 from harness_nb.outputs.sandbox_hints import sandbox_hint
 from harness_nb.session import Session
 from harness_nb.settings import Settings
+from harness_nb.types import TextPart
+from harness_nb.workplace import Workplace
 
 
 def hint(text: str, network: str = "off") -> str:
@@ -67,15 +70,29 @@ def test_other_errors_are_left_alone() -> None:
         assert hint(text) == ""
 
 
+def test_settings_that_a_call_has_written_are_named(tmp_path: Path) -> None:
+    place = Workplace(Settings.load(tmp_path, {}, {}), FakeKernel(), tmp_path / "harness_sessions" / "x")
+    assert place.inspect()[0] == ""
+    (tmp_path / "pyproject.toml").write_text('[tool.harness-nb]\nkernel = "harness-tools"\nnetwork = "on"\n')
+    assert "(kernel, network)" in place.inspect()[0]
+    assert place.inspect()[0] == ""
+
+
 async def test_a_session_tells_it_to_the_model(tmp_path: Path) -> None:
-    lookup = {"name": "python", "arguments": {"code": "import socket; socket.getaddrinfo('example.com', 80)"}}
+    result = await first_result(tmp_path, "import socket; socket.getaddrinfo('example.com', 80)")
+    assert "--network allow:HOST" in result
+
+
+async def first_result(workspace: Path, code: str) -> str:
+    """What the model is told of a python call."""
     finish = {"name": "finish", "arguments": {"summary": "done"}}
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps([{"calls": [lookup]}, {"calls": [finish]}]))
-    settings = Settings.load(tmp_path, {"model": f"scripted:{script}"}, {})
+    script = workspace / "script.json"
+    script.write_text(json.dumps([{"calls": [{"name": "python", "arguments": {"code": code}}]}, {"calls": [finish]}]))
+    settings = Settings.load(workspace, {"model": f"scripted:{script}", "policy": "auto"}, {})
     session = await Session.open(settings, DenyApprover())
     try:
-        results = [item async for item in session.send("go") if isinstance(item, ResultAdded)]
+        events = [item async for item in session.send("go")]
     finally:
         await session.aclose()
-    assert "--network allow:HOST" in results[0].content[-1].text  # type: ignore[union-attr]
+    results = [event for event in events if isinstance(event, ResultAdded)]
+    return "\n".join(part.text for part in results[0].content if isinstance(part, TextPart))
