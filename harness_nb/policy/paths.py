@@ -13,7 +13,7 @@ from pathspec import GitIgnoreSpec
 from harness_nb.policy.findings import PLAIN, UNKNOWN, Finding, Ground, shown, words_in
 
 _SCRATCH = ("/tmp/", "/var/tmp/", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd/", "/dev/tty")
-_READABLE = ("/usr/", "/opt/", "/etc/os-release", "/proc/cpuinfo", "/proc/meminfo", "/sys/")
+_HOMES = ("~", "/home/", "/root/", "/Users/")
 
 _CREDENTIALS = re.compile(
     r"(^|/)(\.ssh|\.aws|\.gnupg|\.netrc|\.pgpass|\.pypirc|\.npmrc|\.git-credentials|\.kube|\.azure|\.password-store"
@@ -95,7 +95,7 @@ def reading(path: str, part: str, ground: Ground) -> Finding | None:
     if is_credentials(path):
         why = f"uses {shown(path)}, where passwords or keys are kept; do without what is in it"
         return Finding("ask", f"read credentials: {shown(path)}", why, part, path=path)
-    if path.startswith("~") or (leaves_workspace(path) and not path.startswith("/")):
+    if path.startswith(_HOMES) or (leaves_workspace(path) and not path.startswith("/")):
         why = f"reaches outside the workspace: {shown(path)}"
         return Finding("ask", f"reach outside the workspace: {shown(path)}", why, part, path=path)
     return None

@@ -11,6 +11,7 @@ from harness_nb.policy.code.files import (
     change_folder,
     change_mode,
     expand_user,
+    link_file,
     move_file,
     open_file,
     open_path,
@@ -21,7 +22,7 @@ from harness_nb.policy.code.files import (
     writes_to,
 )
 from harness_nb.policy.code.names import Names, argument, keyword
-from harness_nb.policy.code.processes import arguments_as_words, exec_program, run_process, shell_text
+from harness_nb.policy.code.processes import arguments_as_words, exec_program, run_if_shown, run_process, shell_text
 from harness_nb.policy.code.site import Site
 from harness_nb.policy.findings import UNKNOWN, Report
 from harness_nb.policy.shell.reaching import is_loopback
@@ -169,13 +170,15 @@ _EXACT: dict[str, Callable[[Site], Report]] = {
         ("os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput", shell_text),
         ("asyncio.create_subprocess_shell popen2.popen2", shell_text),
         ("subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen", run_process),
+        ("run call", run_if_shown),
         ("asyncio.create_subprocess_exec", arguments_as_words),
         ("pty.spawn os.startfile", exec_program),
         ("os.remove os.unlink os.rmdir os.removedirs", remove_file),
         ("shutil.rmtree", remove_folder),
         ("open io.open codecs.open builtins.open", open_file),
         ("os.rename os.replace os.renames shutil.move", move_file),
-        ("shutil.copy shutil.copy2 shutil.copyfile shutil.copytree os.link os.symlink", writes_to(1, "dst")),
+        ("shutil.copy shutil.copy2 shutil.copyfile shutil.copytree", writes_to(1, "dst")),
+        ("os.link os.symlink", link_file),
         ("os.makedirs os.mkdir os.truncate os.mkfifo os.mknod", writes_to(0, "name", "path")),
         ("urllib.request.urlretrieve", writes_to(1, "filename")),
         ("os.chmod os.lchmod", change_mode),
@@ -211,10 +214,12 @@ _PATTERNS: list[tuple[re.Pattern[str], Callable[[Site], Report]]] = [
         _send,
     ),
     (re.compile(r"(requests|httpx|urllib3|aiohttp)(\.\w+(\(\))?)*\.(get|head|options)"), _get),
-    (re.compile(r"psutil\.Process\(\)\.(kill|terminate|suspend|send_signal)"), _kill),
+    (re.compile(r"psutil\..*\.(kill|terminate|suspend|send_signal)"), _kill),
     (re.compile(r"huggingface_hub\.(upload_\w+|create_\w+|delete_\w+)"), _publish),
 ]
 _METHODS: dict[str, Callable[[Site], Report]] = {
+    "run": run_if_shown,
+    "call": run_if_shown,
     "unlink": unlink_path,
     "rmdir": unlink_path,
     "write_text": write_path,

@@ -21,6 +21,13 @@ _SENSITIVE = words_in(
 )
 """Modules that nobody needs to reach by a detour."""
 
+_HANDED = words_in(
+    "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen "
+    "subprocess.getoutput shutil.rmtree os.execv os.execve os.execvp eval exec builtins.eval builtins.exec ctypes.CDLL"
+)
+"""Functions that are to be called where one sees what they are given."""
+
+_TAKE_PATHS = ("os.", "pathlib.", "glob.", "shutil.", "open", "sys.path")
 _DETOURS = frozenset({"getattr", "builtins.getattr", "vars", "operator.attrgetter", "operator.methodcaller"})
 _IMPORTS = frozenset({"__import__", "builtins.__import__", "importlib.import_module", "importlib.__import__"})
 _DOWNLOADS = re.compile(
@@ -36,7 +43,7 @@ def examine(source: str, ground: Ground) -> Report:
         why = "stands in too many scripts within one another; write it out plainly"
         return Report((Finding("ask", "run:", why, source),))
     cell = ipython.parse_cell(source)
-    reports = [ground.shell(command, ground.deeper()) for command in map(_filled, cell.commands)]
+    reports = [_shell_line(command, ground) for command in cell.commands]
     if cell.body is not None:
         reports.append(_cell_magic(*cell.magics[0], cell.body, ground))
     else:
@@ -49,9 +56,12 @@ def examine(source: str, ground: Ground) -> Report:
     return joined(reports)
 
 
-def _filled(command: str) -> str:
-    """A shell line as bash gets it: IPython puts Python values in for ``{x}`` and ``$x``, which are not known."""
-    return re.sub(r"(?<!\$)\{[^{}\n,]+\}|\$[a-z_]\w*", UNKNOWN, command)
+def _shell_line(command: str, ground: Ground) -> Report:
+    """A line for the shell. IPython puts Python values in for ``{x}`` and ``$x``, and those are not known."""
+    if re.search(r"(?<!\$)\{[^{}\n,]+\}|\$[a-z_]\w*", command):
+        why = "is a shell line with Python values in it; write them out, or use the bash tool"
+        return Report((Finding("ask", "run:", why, f"!{command}"),))
+    return ground.shell(command, ground.deeper())
 
 
 def _cell_magic(name: str, line: str, body: str, ground: Ground) -> Report:
@@ -80,9 +90,9 @@ def _unknown_magic(head: str, body: str) -> Report:
 
 def _line_magic(name: str, line: str, ground: Ground) -> Report:
     if name in ("system", "sx", "sc"):
-        return ground.shell(_filled(line.split("=", 1)[-1] if name == "sc" else line), ground.deeper())
+        return _shell_line(line.split("=", 1)[-1] if name == "sc" else line, ground)
     if name in ipython.ALIASES or name in ("pip", "conda", "mamba", "micromamba", "uv", "cd", "pushd"):
-        return ground.shell(_filled(f"{name} {line}"), ground.deeper())
+        return _shell_line(f"{name} {line}", ground)
     if name in ipython.STATEMENTS:
         return examine(re.sub(r"^(-\w+(\s+\d+)?\s*)+", "", line), ground.deeper())
     if name in ("run", "load", "loadpy", "edit", "ed"):
@@ -107,7 +117,7 @@ def _tree(tree: ast.Module, ground: Ground) -> Report:
         report += examine_call(Site(node, dotted, names, ground, downloads))
         report += _shell_of_ipython(node, dotted, names, ground)
         report += _detour(node, dotted, names)
-    return report + _aliases(tree, names) + _texts(tree, ground)
+    return report + _aliases(tree, names) + _handed_over(tree, names) + _texts(tree, names, ground)
 
 
 def _shell_of_ipython(node: ast.Call, dotted: str, names: Names, ground: Ground) -> Report:
@@ -185,19 +195,35 @@ def _aliases(tree: ast.Module, names: Names) -> Report:
     return report
 
 
-def _texts(tree: ast.Module, ground: Ground) -> Report:
-    """Texts of the cell that are paths: credentials, and what rules of the user are about."""
+def _texts(tree: ast.Module, names: Names, ground: Ground) -> Report:
+    """Texts of the cell that are paths: credentials, what lies outside, and what rules of the user are about."""
     findings, named = list[Finding](), list[str]()
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    passed = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in docstrings:
+        if isinstance(node, ast.Call) and names.dotted(node.func).startswith(_TAKE_PATHS):
+            named += [str(each.value) for each in node.args if isinstance(each, ast.Constant) and each.value == ".."]
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in passed:
             continue
         text = node.value
-        if not text or len(text) > _STRINGS or re.search(r"[\s:]", text):
-            continue
-        named.append(text)
-        outside = text.startswith(("~/", "../")) or text in ("..", "~")
-        if paths.is_credentials(text) or outside:
+        if len(text) > 3 and len(text) <= _STRINGS and not re.search(r"[\s:]", text):
+            named.append(text)
+    for text in named:
+        if paths.is_credentials(text) or text.startswith(("~/", "..", "/home/", "/root/", "/Users/")):
             finding = paths.reading(text, repr(text), ground)
             findings += [finding] if finding else []
     return Report(tuple(findings), (), tuple(named))
+
+
+def _handed_over(tree: ast.Module, names: Names) -> Report:
+    """Functions that start processes and their like under another name, or as an argument: what they get is hidden."""
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    report = Report()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called and isinstance(node.ctx, ast.Load):
+            dotted = names.dotted(node)
+            if dotted in _HANDED and not (isinstance(node, ast.Name) and names.is_bound(node.id)):
+                why = (
+                    f"hands {dotted} over, so that what it is given does not show; call it by its name where it is used"
+                )
+                report += Report((Finding("ask", f"hand over {dotted}", why, ast.unparse(node)),))
+    return report

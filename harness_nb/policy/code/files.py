@@ -90,6 +90,13 @@ def move_file(site: Site) -> Report:
     return _written(site, site.names.path(source)) + _written(site, site.names.path(target))
 
 
+def link_file(site: Site) -> Report:
+    """``os.symlink``: a link to outside is a way out."""
+    source = site.names.path(argument(site.node, 0, "src"))
+    outside = source is not None and paths.leaves_workspace(paths.localised(source, site.ground))
+    return writes_to(1, "dst")(site) + (_written(site, source) if outside else Report())
+
+
 def change_mode(site: Site) -> Report:
     """``os.chmod``."""
     mode = argument(site.node, 1, "mode")

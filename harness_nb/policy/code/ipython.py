@@ -101,7 +101,7 @@ def _automagic(line: str, cell: Cell, *, only_aliases: bool) -> bool:
     """A cell of one line that may be a magic without its percent sign. Whether it can be nothing else."""
     name, _, rest = line.partition(" ")
     known = ALIASES | {"cd", "pip", "conda"} if only_aliases else LINE_MAGICS
-    if name not in known or not rest.strip() or rest.lstrip().startswith(("=", ".", "(", ",")):
+    if name not in known or not rest.strip() or (only_aliases and rest.lstrip().startswith(("=", ".", "(", ","))):
         return False
     cell.magics.append((name, rest.strip()))
     return True

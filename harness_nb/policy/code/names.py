@@ -149,6 +149,10 @@ class Names:
             return f"{base}.{texts[1]}" if base else ""
         return f"{function}()" if function else ""
 
+    def is_bound(self, name: str) -> bool:
+        """Whether this cell gives the name a value of its own, other than by an import."""
+        return (name in self._bound or name in self._values) and name not in self._dotted
+
     @property
     def modules(self) -> set[str]:
         """First parts of dotted names that are modules, as far as is known."""

@@ -45,6 +45,15 @@ def run_process(site: Site) -> Report:
     return examine_words(words, site.part, site.ground.deeper(), stdin)
 
 
+def run_if_shown(site: Site) -> Report:
+    """Something called ``run``, which an earlier cell may have imported: judged where a command stands there."""
+    node = argument(site.node, 0)
+    if isinstance(node, ast.Constant):
+        return run_process(site) if isinstance(node.value, str) else Report()
+    words = site.names.words(node) if isinstance(node, ast.List) else None
+    return run_process(site) if words and UNKNOWN not in words[0] else Report()
+
+
 def arguments_as_words(site: Site) -> Report:
     """``asyncio.create_subprocess_exec``: each argument is a word."""
     words = [UNKNOWN if isinstance(each, ast.Starred) else site.names.text(each) or UNKNOWN for each in site.node.args]

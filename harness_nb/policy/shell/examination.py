@@ -33,7 +33,10 @@ def examine(text: str, ground: Ground) -> Report:
     if UNKNOWN in text:
         why = "is a script with parts that are only known when it runs; write it out"
         return Report((Finding("ask", "run:", why, text),))
-    script = parse(text.replace("\r\n", "\n"))
+    try:
+        script = parse(text.replace("\r\n", "\n"))
+    except RecursionError:
+        script = Script(problem=text)
     reports = [_segment(segment, script, ground) for segment in script.segments]
     reports += [examine(nested, ground.deeper()) for nested in script.nested]
     reports += [_settings(script.settings, text, ground)]

@@ -149,7 +149,7 @@ def _config(words: list[str]) -> list[Danger]:
 def _rm(words: list[str]) -> list[Danger]:
     if has_option(words, "", "--cached") or not has_option(words, "rf", "--force"):
         return []
-    return [Danger("git rm -r", "deletes files")]
+    return [Danger("git rm -r", "deletes files of the project")]
 
 
 def _worktree(words: list[str]) -> list[Danger]:

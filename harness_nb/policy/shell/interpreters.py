@@ -27,21 +27,29 @@ def followed(words: list[str], segment: Segment, script: Script, ground: Ground,
     if name in _OTHERS and (not positional(words) or rest[-1:] == ["-"]) and not _has_code(rest):
         return _from_input(segment, ground, None, f"a {name} program")
     if name == "eval":
-        return shell(" ".join(rest), ground.deeper()) if rest else Report()
+        return _script(" ".join(rest), segment, ground, shell) if rest else Report()
     if name in ("source", "."):
         return _sourced(rest, segment, ground, shell)
     if name == "trap" and rest and rest[0] not in ("-", "-l", "-p", ""):
-        return shell(behind_options(words, frozenset())[0], ground.deeper()) if positional(words) else Report()
+        return _script(behind_options(words, frozenset())[0], segment, ground, shell) if positional(words) else Report()
     if name == "alias":
-        return joined(shell(word.split("=", 1)[1], ground.deeper()) for word in rest if "=" in word)
+        return joined(_script(word.split("=", 1)[1], segment, ground, shell) for word in rest if "=" in word)
     if name in ("su", "runuser", "flock", "script", "watch", "parallel", "fish", "hyperfine", "entr", "sg"):
-        return _command_strings(words, ground, shell)
+        return _command_strings(words, segment, ground, shell)
     if name == "ssh":
         inner = behind_options(words, words_in("-p -i -l -o -F -J -L -R -D -b -c -e -m -S -W -w"))[1:]
-        return shell(" ".join(inner), ground.deeper()) if inner else Report()
+        return _script(" ".join(inner), segment, ground, shell) if inner else Report()
     if name == "git":
-        return _git(words, ground, shell)
+        return _git(words, segment, ground, shell)
     return Report()
+
+
+def _script(text: str, segment: Segment, ground: Ground, examiner: Examiner) -> Report:
+    """A script that a command is given: examined, unless a part of it is only known when it runs."""
+    if UNKNOWN not in text:
+        return examiner(text, ground.deeper())
+    why = "runs a script with parts that are only known when it runs; write it out"
+    return Report((Finding("ask", "run:", why, segment.text, tuple(segment.words)),))
 
 
 def _has_code(words: list[str]) -> bool:
@@ -54,14 +62,14 @@ def _shell(words: list[str], segment: Segment, ground: Ground, shell: Examiner) 
         word = words[place]
         if not word.startswith("--") and "c" in word:
             code = next((each for each in words[place + 1 :] if not each.startswith(("-", "+"))), "")
-            return shell(code, ground.deeper())
+            return _script(code, segment, ground, shell)
         if re.match(r"^-\w*s", word):
             return _from_input(segment, ground, shell, "a script")
         place += 2 if word in ("-o", "-O", "+O", "+o", "--rcfile", "--init-file") else 1
         if word in ("--version", "--help"):
             return Report()
     if place < len(words) and words[place] not in _STDIN:
-        return _script_file(words[place], segment)
+        return _script_file(words[place], segment) + Report((), (tuple(words[place:]),))
     return _from_input(segment, ground, shell, "a script")
 
 
@@ -84,7 +92,7 @@ def _python(words: list[str], segment: Segment, ground: Ground, shell: Examiner)
         word = words[place]
         if re.match(r"^-[A-Za-z]*c", word) and not word.startswith("--"):
             code = word.split("c", 1)[1] or (words[place + 1] if place + 1 < len(words) else "")
-            return _python_code(code, segment, ground)
+            return _script(code, segment, ground, ground.python)
         if re.match(r"^-[A-Za-z]*m", word) and not word.startswith("--"):
             module = [*([attached] if (attached := word.split("m", 1)[1]) else []), *words[place + 1 :]]
             return _module(module, segment, ground, shell)
@@ -96,13 +104,6 @@ def _python(words: list[str], segment: Segment, ground: Ground, shell: Examiner)
     return _from_input(segment, ground, ground.python, "a Python program")
 
 
-def _python_code(code: str, segment: Segment, ground: Ground) -> Report:
-    if UNKNOWN in code:
-        why = "runs a Python program with parts that are only known when it runs; write it out"
-        return Report((Finding("ask", "run:", why, segment.text, tuple(segment.words)),))
-    return ground.python(code, ground.deeper())
-
-
 def _module(module: list[str], segment: Segment, ground: Ground, shell: Examiner) -> Report:
     """``python -m NAME`` is the command NAME."""
     if not module:
@@ -112,30 +113,30 @@ def _module(module: list[str], segment: Segment, ground: Ground, shell: Examiner
         return Report((Finding("ask", f"python -m {module[0]}", why, segment.text, tuple(segment.words)),))
     if module[0] in ("IPython", "code", "asyncio", "pdb") and len(module) == 1:
         return _from_input(segment, ground, ground.python, "a Python program")
-    return shell(shlex.join(module), ground.deeper())
+    return _script(shlex.join(module), segment, ground, shell)
 
 
-def _command_strings(words: list[str], ground: Ground, shell: Examiner) -> Report:
+def _command_strings(words: list[str], segment: Segment, ground: Ground, shell: Examiner) -> Report:
     """Commands that take a command line as one word, mostly behind ``-c``."""
     total = Report()
     for place, word in enumerate(words[1:], 1):
         if word in ("-c", "--command") and place + 1 < len(words):
-            total += shell(words[place + 1], ground.deeper())
+            total += _script(words[place + 1], segment, ground, shell)
         elif re.search(r"\s", word) and not word.startswith("-"):
-            total += shell(word, ground.deeper())
+            total += _script(word, segment, ground, shell)
     if words[0] in ("watch", "entr", "parallel"):
-        total += shell(" ".join(behind_options(words, frozenset({"-n", "--interval", "-j"}))), ground.deeper())
+        total += _script(" ".join(behind_options(words, frozenset({"-n", "--interval", "-j"}))), segment, ground, shell)
     return total
 
 
-def _git(words: list[str], ground: Ground, shell: Examiner) -> Report:
+def _git(words: list[str], segment: Segment, ground: Ground, shell: Examiner) -> Report:
     """git commands that run others for each commit or submodule."""
     rest = [word for word in words[1:] if word]
     for marker, behind in (("foreach", "submodule"), ("run", "bisect")):
         if behind in rest[:3] and marker in rest:
-            return shell(" ".join(rest[rest.index(marker) + 1 :]), ground.deeper())
+            return _script(" ".join(rest[rest.index(marker) + 1 :]), segment, ground, shell)
     return joined(
-        shell(value, ground.deeper())
+        _script(value, segment, ground, shell)
         for place, word in enumerate(rest)
         if word in ("--exec", "-x") and "rebase" in rest
         for value in rest[place + 1 : place + 2]

@@ -63,7 +63,7 @@ def schedule_dangers(words: list[str]) -> list[Danger]:
 def container_dangers(words: list[str]) -> list[Danger]:
     """``docker`` and ``podman``: looking is passed over."""
     reading = r"^(ps|images|logs|inspect|version|info|stats|top|diff|history|search|port|help|ls|list|df|context)$"
-    if any(re.match(reading, word) for word in positional(words)[:2]) or has_option(words, "v", "--version"):
+    if any(re.match(reading, word) for word in positional(words)[:2]) or has_option(words[:2], "v", "--version"):
         return []
     return [Danger(words[0], "works with containers, which can reach all of the machine")]
 

@@ -10,16 +10,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from harness_nb.policy.findings import PLAIN, UNKNOWN
+from harness_nb.policy.findings import PLAIN, UNKNOWN, words_in
 from harness_nb.policy.shell.words import source_of, unescape, word_of, words_of
 
 _READERS = {"read", "mapfile", "readarray", "getopts", "printf", "let", "wait", "unset"}
 """Commands that may set a variable that is named among their words."""
 
+_WORDS = words_in(
+    "word number string raw_string ansi_c_string concatenation simple_expansion expansion command_substitution "
+    "process_substitution brace_expression arithmetic_expansion translated_string"
+)
 _SUBSTITUTIONS = ("command_substitution", "process_substitution")
 
 
@@ -47,6 +52,7 @@ class Segment:
     reads: list[str] = field(default_factory=list)
     settings: list[tuple[str, str]] = field(default_factory=list)
     whole: str = ""
+    start: int = -1
 
 
 @dataclass(slots=True)
@@ -66,7 +72,7 @@ def parse(text: str) -> Script:
     if "\\\n" in text:
         tree = _parser().parse(_continued(text.encode("utf-8", "replace"), tree.root_node))
     root = tree.root_node
-    walker = _Walker(_variables(root))
+    walker = _Walker(_variables(root), root.text or b"")
     walker.walk(root, Stdin())
     if root.has_error:
         walker.script.problem = _unread(root) or text
@@ -138,7 +144,7 @@ def _variables(root: Node) -> dict[str, str]:
                 assigned |= {source_of(name): given} if name.type == "variable_name" else {}
         elif node.type == "for_statement" and (variable := node.child_by_field_name("variable")):
             items = [child for child in node.children_by_field_name("value") if child.is_named]
-            texts = [word for item in items for word in words_of(item, assigned)]
+            texts = [word for item in items for word in words_of([item], assigned)]
             plain = bool(texts) and all(text and text[0] not in "-\0" for text in texts)
             outside = [text for text in texts if text.startswith(("/", "~", "..")) or "/.." in text]
             given = outside[0] if plain and outside else PLAIN if plain else UNKNOWN
@@ -150,6 +156,14 @@ def _variables(root: Node) -> dict[str, str]:
     return {name: seen[0] for name, seen in values.items() if len(set(seen)) == 1}
 
 
+def _last_command(node: Node | None) -> Node | None:
+    """The last command of a list or a pipeline, to which the words behind a redirection belong."""
+    while node is not None and node.type in ("list", "pipeline", "negated_command", "redirected_statement"):
+        inner = node.child_by_field_name("body") if node.type == "redirected_statement" else None
+        node = inner or next((child for child in reversed(node.children) if child.is_named), None)
+    return node
+
+
 def _reads_variables(node: Node) -> bool:
     first = node.child_by_field_name("name")
     return first is not None and unescape(source_of(first)) in _READERS
@@ -158,8 +172,9 @@ def _reads_variables(node: Node) -> bool:
 class _Walker:
     """Goes through a tree and gathers its commands."""
 
-    def __init__(self, variables: dict[str, str]) -> None:
+    def __init__(self, variables: dict[str, str], source: bytes) -> None:
         self.script = Script()
+        self._source = source
         self._variables = variables
 
     def walk(self, node: Node, stdin: Stdin) -> None:
@@ -203,7 +218,7 @@ class _Walker:
     def _redirected(self, node: Node, stdin: Stdin) -> None:
         body = node.child_by_field_name("body")
         redirects = [child for child in node.children if child.type.endswith("_redirect")]
-        own, writes, reads, later = self._redirects(redirects, stdin)
+        own, writes, reads, later, extra = self._redirects(redirects, stdin)
         count = len(self.script.segments)
         if body is not None:
             self.walk(body, own)
@@ -215,28 +230,39 @@ class _Walker:
             segments[0].whole = source_of(node)
         segments[0].writes += writes
         segments[0].reads += reads
+        last = _last_command(body)
+        behind = [each for each in segments if last is not None and each.start == last.start_byte]
+        (behind or segments)[0].words += extra
         for rest in later:
             inner = Stdin(before=(*stdin.before, *segments)) if rest.type == "pipeline" else Stdin()
             self.walk(rest, inner)
 
-    def _redirects(self, nodes: list[Node], stdin: Stdin) -> tuple[Stdin, list[str], list[str], list[Node]]:
-        """What redirections make of standard input, the files that are written and read, what stands behind."""
+    def _redirects(self, nodes: list[Node], stdin: Stdin) -> tuple[Stdin, list[str], list[str], list[Node], list[str]]:
+        """What redirections make of standard input, the files that are written and read, what stands behind.
+
+        Last come the words of the command that stand behind a redirection; the parser takes them for a part of it.
+        """
         own, writes, reads, later = Stdin(stdin.text, stdin.before, stdin.file), list[str](), list[str](), list[Node]()
+        extra = list[str]()
         for node in nodes:
             if node.type == "file_redirect":
-                self._file_redirect(node, own, writes, reads)
+                extra += self._file_redirect(node, own, writes, reads)
             elif node.type == "herestring_redirect":
                 inner = [child for child in node.children if child.is_named]
                 own.text, own.before = (word_of(inner[-1], self._variables) if inner else ""), ()
                 self._into(node)
             else:
-                own.text, own.before = self._heredoc(node, later), ()
-        return own, writes, reads, later
+                own.text, own.before = self._heredoc(node, later, extra), ()
+        return own, writes, reads, later, extra
 
-    def _file_redirect(self, node: Node, own: Stdin, writes: list[str], reads: list[str]) -> None:
+    def _file_redirect(self, node: Node, own: Stdin, writes: list[str], reads: list[str]) -> list[str]:
         operators = "".join(child.type for child in node.children if not child.is_named)
         targets = node.children_by_field_name("destination") or [c for c in node.children if c.is_named]
-        for target in targets:
+        while len(targets) > 1 and targets[0].end_byte == targets[1].start_byte:
+            self._misread(node)
+            targets = targets[1:]
+        for target in targets[:1]:
+            self._check(target)
             word = word_of(target, self._variables)
             if ">" in operators:
                 if not (operators.endswith("&") and re.fullmatch(r"\d+-?|-", word)):
@@ -247,8 +273,9 @@ class _Walker:
                 if target.type == "process_substitution":
                     own.before = (Segment([UNKNOWN], source_of(target), Stdin()),)
         self._into(node)
+        return self._words(targets[1:])
 
-    def _heredoc(self, node: Node, later: list[Node]) -> str:
+    def _heredoc(self, node: Node, later: list[Node], extra: list[str]) -> str:
         text, parsed_end = "", ""
         for child in node.children:
             if child.type == "heredoc_body":
@@ -263,7 +290,10 @@ class _Walker:
                 text = re.sub(r"\\([$`\\])", r"\1", text) if not parsed else UNKNOWN + text
             elif child.is_named and child.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
                 if child.type == "file_redirect":
-                    self._file_redirect(child, Stdin(), self._stray(node), [])
+                    extra += self._file_redirect(child, Stdin(), self._stray(node), [])
+                elif child.type in _WORDS:
+                    extra += self._words([child])
+                    self.walk(child, Stdin())
                 else:
                     later.append(child)
         backticked = re.findall(r"(?<!\\)`((?:[^`\\]|\\.)*)`", parsed_end, re.S)
@@ -280,16 +310,15 @@ class _Walker:
 
     def _command(self, node: Node, stdin: Stdin) -> None:
         redirects = [child for child in node.children if child.type.endswith("_redirect")]
-        own, writes, reads, later = self._redirects(redirects, stdin)
-        words, settings = list[str](), list[tuple[str, str]]()
-        for child in node.children:
-            if child.type == "variable_assignment":
-                settings.append(self._assigned(child))
-            elif child.type in ("$", "comment") or child in redirects:
-                continue
-            elif child.is_named or child.type in ("=", "==", "=~"):
-                words += words_of(child, self._variables)
-        self.script.segments.append(Segment(words, source_of(node), own, writes, reads, settings))
+        own, writes, reads, later, extra = self._redirects(redirects, stdin)
+        if any(left.end_point[0] < right.start_point[0] for left, right in pairwise(node.children)):
+            self._misread(node)  # the parser has taken a line break within a command for white space
+        settings = [self._assigned(child) for child in node.children if child.type == "variable_assignment"]
+        inner = [child for child in node.children if child.type not in ("variable_assignment", "comment")]
+        words = self._words([child for child in inner if child not in redirects]) + extra
+        self.script.segments.append(
+            Segment(words, source_of(node), own, writes, reads, settings, start=node.start_byte)
+        )
         for child in node.children:
             if child.type == "variable_assignment":
                 self._into(child)
@@ -297,6 +326,33 @@ class _Walker:
                 self.walk(child, Stdin())
         for rest in later:
             self.walk(rest, Stdin())
+
+    def _words(self, nodes: list[Node]) -> list[str]:
+        """The words that nodes are, those that touch one another as one."""
+        words, waiting = list[str](), list[Node]()
+        for node in nodes:
+            self._check(node)
+            if waiting and waiting[-1].end_byte != node.start_byte:
+                words += words_of(waiting, self._variables)
+                waiting = []
+            waiting.append(node)
+        return words + (words_of(waiting, self._variables) if waiting else [])
+
+    def _check(self, node: Node) -> None:
+        """A word with white space in it that is not quoted is one that the parser got wrong."""
+        bare = [node, *node.children] if node.type in ("command_name", "concatenation") else [node]
+        for each in [*bare, *(inner for child in bare[1:] for inner in child.children)]:
+            if each.type == "word" and re.search(r"(?<!\\)(?:\\\\)*\s", source_of(each)):
+                self._misread(each)
+        if re.fullmatch(r"\{\w+\}", source_of(node)) and self._source[node.end_byte : node.end_byte + 1] in (
+            b"<",
+            b">",
+        ):
+            self._misread(node)  # a variable for a file descriptor
+
+    def _misread(self, node: Node) -> None:
+        """Note what the parser has got wrong."""
+        self.script.problem = self.script.problem or source_of(node).strip()
 
     def _assignment(self, node: Node) -> None:
         self.script.settings.append(self._assigned(node))

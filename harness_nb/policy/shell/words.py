@@ -7,7 +7,7 @@ expanded. What is left open stands as ``UNKNOWN``. Source: the manual of bash, s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -29,10 +29,13 @@ _BRACES = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 _CUTS_ENDS = ("%", "%%")
 
 
-def words_of(node: Node, variables: Variables) -> list[str]:
-    """The words that one argument becomes: one, or several where braces or an unquoted variable are expanded."""
+def words_of(nodes: Sequence[Node], variables: Variables) -> list[str]:
+    """The words that one argument becomes: one, or several where braces or an unquoted variable are expanded.
+
+    ``nodes`` stand next to one another without white space; the parser parts some words.
+    """
     words: list[str] = []
-    for text in _expand(_text_of(node, variables)):
+    for text in _expand("".join(_text_of(node, variables) for node in nodes)):
         pieces = [piece for piece in text.split(_SPACE) if piece] if _SPACE in text else [text]
         words += [_plain(piece) for piece in pieces]
     return words

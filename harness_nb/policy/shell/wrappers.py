@@ -121,7 +121,7 @@ def _inner(words: list[str]) -> list[str]:
     rest = behind_options(words, taking)
     if name == "nice" and rest and re.fullmatch(r"[+-]?\d+", rest[0]):
         rest = rest[1:]
-    while name in ("env", "sudo", "doas") and rest and _ASSIGNMENT.match(rest[0]):
+    while rest and _ASSIGNMENT.match(rest[0]):
         rest = rest[1:]
     rest = rest[extra:]
     return [*rest, PLAIN] if rest and name in FEEDING else rest
