@@ -56,7 +56,7 @@ async def test_the_options_reach_the_request(tmp_path: Path, server: CannedServe
         700,
     )
     assert responses["tools"][-1] == {"type": "web_search"}
-    assert "You can search the web." in responses["instructions"]
+    assert "search the web where you have a tool for that" in responses["instructions"]
     assert (chat["temperature"], chat["reasoning_effort"], chat["max_tokens"]) == (0.25, "low", 700)
     assert "web" not in str(chat["tools"])
 
