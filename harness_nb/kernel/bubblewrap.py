@@ -51,6 +51,16 @@ def last_lock() -> tuple[str, ...]:
     return () if _try([*NAMESPACES, LAST_LOCK]) else (LAST_LOCK,)
 
 
+def sized(size: int) -> tuple[str, ...]:
+    """The option that bounds the next folder in memory to ``size`` bytes; none before bubblewrap 0.7."""
+    return ("--size", str(size)) if _knows_sizes() else ()
+
+
+@functools.cache
+def _knows_sizes() -> bool:
+    return not _try([*NAMESPACES, "--size", "4096", "--tmpfs", "/tmp"])
+
+
 def _try(options: Sequence[str]) -> str:
     """What bubblewrap says against ``options``; empty if nothing."""
     program = shutil.which("true") or "/bin/true"
@@ -127,7 +137,7 @@ def _own_folders(confinement: Confinement, environment: Mapping[str, str]) -> It
     """Empty folders of a bounded size in memory for temporary files and the home, which a font list is put into."""
     home = Path.home()
     for folder in dict.fromkeys(("/tmp", "/var/tmp", "/dev/shm", str(home))):
-        yield from ("--size", str(confinement.bounds.temporary), "--tmpfs", folder)
+        yield from (*sized(confinement.bounds.temporary), "--tmpfs", folder)
     for cache in font_caches(environment):
         yield from ("--ro-bind", str(cache), str(cache))
 

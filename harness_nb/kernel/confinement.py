@@ -18,8 +18,8 @@ class Bounds:
     ``memory`` is address space of each process (setrlimit(2), RLIMIT_AS; RLIMIT_DATA where a GPU is passed through,
     whose driver reserves more addresses than there is memory), ``processes`` counts processes and threads together,
     ``file_size`` and ``open_files`` are of each process, ``cpu_seconds`` too. ``temporary`` is what /tmp, /dev/shm and
-    the home folder hold, each. ``free_disk`` has to stay free on the disk of the workspace: below it the kernel is
-    killed.
+    the home folder hold, each. ``free_disk`` has to stay free on the disk of the workspace, or half of what was
+    free at the start where that was less: below it the kernel is killed.
     """
 
     memory: int | None = None

@@ -137,7 +137,12 @@ def _bounds(confinement: Confinement, layer: str) -> list[Rule]:
         )
     if bounds.free_disk is not None:
         rules.append(
-            Rule("disk", True, f"The kernel is ended when less than {_size(bounds.free_disk)} of the disk is left.")
+            Rule(
+                "disk",
+                True,
+                f"The kernel is ended when less than {_size(bounds.free_disk)} of the disk is left, or half of what "
+                "was free at its start.",
+            )
         )
     return rules
 

@@ -45,8 +45,8 @@ class Guardian:
         self.remove: str = order["remove"]
         self.parent = os.getppid()
         self.words = b""
-        self.disks: list[str] = order.get("disks", [])
-        self.free_disk: int | None = order.get("free_disk")
+        least = order.get("free_disk") or 0
+        self.disks = {folder: min(least, free_on(folder) // 2) for folder in order.get("disks", []) if least}
         self.processes: int | None = order.get("processes")
         self.groups: list[str] = order.get("groups", [])
         self.around = len(process_ids()) if self.processes else 0
@@ -76,7 +76,7 @@ class Guardian:
         assert self.kernel.stdout is not None
         commands, words = self.commands.descriptor, self.kernel.stdout.fileno()
         watched = [commands, words, self.wake]
-        pause = BOUNDS_POLL_SECONDS if self.free_disk or self.processes else PARENT_POLL_SECONDS
+        pause = BOUNDS_POLL_SECONDS if self.disks or self.processes else PARENT_POLL_SECONDS
         while not self.kernel_has_ended():
             ready = select.select(watched, [], [], 0 if self.commands.waiting else pause)[0]
             if self.wake in ready:
@@ -102,11 +102,9 @@ class Guardian:
 
         Here is what no limit of the system holds: the space left on a disk, and how many processes root may have.
         """
-        for folder in self.disks if self.free_disk else []:
-            with suppress(OSError):
-                left = shutil.disk_usage(folder).free
-                if left < (self.free_disk or 0):
-                    return f"the disk was nearly full ({left // 10**6} MB free), so the sandbox ended this kernel"
+        for folder, least in self.disks.items():
+            if (left := free_on(folder)) < least:
+                return f"the disk was nearly full ({left // 10**6} MB free), so the sandbox ended this kernel"
         if self.processes and len(process_ids()) > self.around + self.processes // 2:
             count = len(below(os.getpid()))
             if count > self.processes:
@@ -226,6 +224,14 @@ def become_subreaper() -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def free_on(folder: str) -> int:
+    """Bytes that are free on the disk of a folder; more than any disk has, where it cannot be asked."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return 2**63
 
 
 def go_first() -> None:

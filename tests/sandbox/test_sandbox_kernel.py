@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from harness_nb.errors import KernelError, UsageError
-from harness_nb.kernel import Spare, ToolKernel
+from harness_nb.errors import UsageError
+from harness_nb.kernel import Spare, ToolKernel, guardian, process
 from harness_nb.kernel.confinement import Additions, Bounds, Confinement
 from harness_nb.kernel.environment import kernel_environment
+from harness_nb.kernel.guardian import Guardian
 from harness_nb.kernel.sandbox import layer_here, sandboxed
 from harness_nb.ports import ExecuteReply, Output
 from harness_nb.tools import SETUP_SOURCE
@@ -136,11 +137,26 @@ async def test_cells_beside_another_run_in_the_same_sandbox(kernel: ToolKernel, 
     assert (await running)[1].status is Status.OK
 
 
-async def test_a_nearly_full_disk_ends_it(tmp_path: Path) -> None:
-    confinement = replace(confinement_of(tmp_path), bounds=Bounds(free_disk=10**18))
-    kernel = kernel_in(tmp_path, confinement)
-    with pytest.raises(KernelError, match="the disk was nearly full"):
-        await kernel.start()
+def test_a_nearly_full_disk_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watching = Guardian.__new__(Guardian)
+    watching.processes, watching.disks = None, {str(tmp_path): 10**9}
+    monkeypatch.setattr(guardian, "free_on", lambda folder: 2 * 10**9)
+    assert watching.broken_bound() == ""
+    monkeypatch.setattr(guardian, "free_on", lambda folder: 5 * 10**8)
+    assert watching.broken_bound() == "the disk was nearly full (500 MB free), so the sandbox ended this kernel"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a limit of the system holds for other users")
+async def test_too_many_processes_of_root_end_it_where_there_is_no_control_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "make_groups", lambda processes, memory: {})
+    kernel = kernel_in(tmp_path, replace(confinement_of(tmp_path), bounds=Bounds(processes=60, free_disk=None)))
+    _, reply = await run(
+        kernel, "import os, time\nfor _ in range(200):\n    if not os.fork(): time.sleep(600)\ntime.sleep(60)"
+    )
+    assert reply.status is Status.KERNEL_DIED
+    assert "processes (at most 60), so the sandbox ended this kernel" in reply.extra["words"]
     await kernel.aclose()
 
 
