@@ -10,6 +10,7 @@ import asyncio
 
 from harness_nb.errors import ModelError
 from harness_nb.policy.judging import NoVerdictError, Thresholds, combine, follows_untrusted, needs_judgement
+from harness_nb.policy.untrusted import untrusted_before
 from harness_nb.ports import Judge, Question
 from harness_nb.types import Decision, ToolCall, Usage
 from harness_nb.work import Work
@@ -31,7 +32,7 @@ async def judged(work: Work, call: ToolCall, source: str, decision: Decision) ->
         source=source,
         words=[talk.history[place].text for place in talk.prompts] if talk else [],
         workspace=work.tools.workspace,
-        untrusted=follows_untrusted(talk.history) if talk else False,
+        untrusted=bool(talk and (follows_untrusted(talk.history) or untrusted_before(talk.history))),
     )
     return await judge_call(work.judge, question, decision, work.thresholds, TIMEOUT)
 

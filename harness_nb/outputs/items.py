@@ -5,10 +5,12 @@ The firewall keeps a list of these and asks each for its view. It imports only i
 
 from __future__ import annotations
 
+from html import escape
+
 from harness_nb.outputs.bounds import Amount, Bounds, Kept, cut_middle, measure
 from harness_nb.outputs.fold import MARK
 from harness_nb.outputs.masking import Held, Masker
-from harness_nb.outputs.mime import bundle_images, bundle_text, clean_bundle, clean_json, exceeds_cell
+from harness_nb.outputs.mime import bundle_images, bundle_text, clean_bundle, clean_json, exceeds_cell, html_to_text
 from harness_nb.outputs.terminal import Terminal, clean_text, strip_colors
 from harness_nb.outputs.tracebacks import clean_error, traceback_text
 from harness_nb.types import JsonObject
@@ -126,6 +128,7 @@ class DisplayItem:
             text = bundle_text(data)
             self.left_out = exceeds_cell(text, self._bounds)
         self.output, text = self._masker.mask_json(self.output), self._masker.mask(text)  # now without control codes
+        _mask_visible(self.output.get("data") or {}, self._masker)
         self._unlogged = text if not text or text.endswith("\n") else text + "\n"
         self._kept = Kept(self._bounds.kept_chars)
         self._kept.add(self._unlogged)
@@ -143,6 +146,15 @@ class DisplayItem:
         """How much this is."""
         head, dropped, tail = self.reading()
         return Amount(outputs=1, images=int(self.image is not None)) + measure(head) + dropped + measure(tail)
+
+
+def _mask_visible(data: JsonObject, masker: Masker) -> None:
+    """HTML whose tags or entities part a secret, which its reader would see whole, is replaced by its masked text."""
+    page = data.get("text/html")
+    if isinstance(page, str) and masker.knows:
+        visible = html_to_text(page)
+        if (masked := masker.mask(visible)) != visible:
+            data["text/html"] = f"<pre>{escape(masked)}</pre>"
 
 
 def _foreign(metadata: JsonObject) -> JsonObject:

@@ -56,6 +56,11 @@ class Masker:
                 piece = int.from_bytes(data[offset : offset + BLOCK], sys.byteorder)
                 self._pieces.setdefault(piece, []).append((form, offset))
 
+    @property
+    def knows(self) -> bool:
+        """Whether there are known values."""
+        return bool(self._forms)
+
     def mask(self, text: str) -> str:
         """``text`` with masks in the place of secrets. Colours do not hide one, and stay. Masked twice is as once."""
         plain = _ESCAPES.sub("", text) if "\x1b" in text else text

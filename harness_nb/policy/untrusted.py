@@ -20,7 +20,7 @@ POLICY = "ask_after_untrusted_text"
 _BRINGS = re.compile(
     r"\b(?:curl|wget|aria2c|httpie|git\s+(?:clone|fetch|pull)|hf\s+download|gsutil\s+cp|aws\s+s3)\b"
     r"|\b(?:urlopen|urlretrieve|requests\.(?:get|post|request|Session)|httpx2?\.\w+|aiohttp|read_html|load_dataset"
-    r"|snapshot_download|hf_hub_download)\b|https?://"
+    r"|snapshot_download|hf_hub_download)\b"
 )
 """What brings something from the network, in a command or in Python."""
 
@@ -32,7 +32,7 @@ _NAMES = re.compile(
 """The names of files that such a call leaves."""
 
 _SENDS = re.compile(
-    r"\b(?:curl|wget|nc|ncat|ssh|scp|sftp|rsync|ftp|telnet|socat)\b|/dev/tcp/|https?://|%pip\b|\bpip3?\s+install\b"
+    r"(?<![\w./-])(?:curl|wget|nc|ncat|ssh|scp|sftp|rsync|ftp|telnet|socat)\b|/dev/tcp/|%pip\b|\bpip3?\s+install\b"
     r"|\bgit\s+(?:push|remote|clone|fetch|pull)\b|\bnpm\s+(?:i|install|publish)\b"
     r"|\b(?:requests|urllib|httpx2?|aiohttp|socket|smtplib|ftplib|paramiko|boto3)\b"
 )

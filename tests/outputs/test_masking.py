@@ -201,6 +201,15 @@ def test_a_private_key_that_is_printed_line_by_line_is_masked_wherever_it_is_kep
     assert not [line for line in lines[1:] if line in all_of(cell)]
 
 
+def test_html_that_parts_a_secret_shows_a_mask() -> None:
+    for page in ("".join(f"<b>{sign}</b>" for sign in KEY), "".join(f"&#{ord(sign)};" for sign in KEY)):
+        cell = Cell(masker=MASKER).run([Output("display_data", {"data": {"text/html": f"<p>x {page}</p>"}})])
+        assert cell.record[0]["data"]["text/html"] == "<pre>x [secret OPENAI_API_KEY]</pre>"
+    table = "<table><tr><td>1</td></tr></table>"
+    cell = Cell(masker=MASKER).run([Output("display_data", {"data": {"text/html": table}})])
+    assert cell.record[0]["data"]["text/html"] == table
+
+
 def test_what_only_begins_like_a_secret_is_shown_in_the_end() -> None:
     assert printed(["ends with sk-"]).texts == [("stdout", "ends with sk-")]
     assert printed([f"ends with {KEY[:10]}"]).texts == [("stdout", f"ends with {KEY[:10]}")]
