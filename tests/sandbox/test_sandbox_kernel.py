@@ -17,7 +17,7 @@ from harness_nb.errors import UsageError
 from harness_nb.kernel import Spare, ToolKernel, guardian, process
 from harness_nb.kernel.confinement import Additions, Bounds, Confinement
 from harness_nb.kernel.environment import kernel_environment
-from harness_nb.kernel.guardian import Guardian
+from harness_nb.kernel.guardian import Guardian, parent_of
 from harness_nb.kernel.sandbox import layer_here, sandboxed
 from harness_nb.ports import ExecuteReply, Output
 from harness_nb.tools import SETUP_SOURCE
@@ -106,6 +106,17 @@ async def test_nothing_outlives_it(kernel: ToolKernel) -> None:
     assert processes("sleep\x006173")
     await kernel.aclose()
     assert not processes("sleep\x006173")
+
+
+async def test_a_killed_guardian_takes_the_sandbox_along(kernel: ToolKernel) -> None:
+    await run(kernel, "import subprocess; subprocess.Popen(['sleep', '6175'], start_new_session=True)")
+    (own,) = (pid for pid in processes("kernel/guardian.py") if parent_of(int(pid)) == os.getpid())
+    running = asyncio.create_task(run(kernel, "import time; time.sleep(60)"))
+    await asyncio.sleep(0)
+    os.kill(int(own), 9)
+    assert (await running)[1].status is Status.KERNEL_DIED
+    await kernel.aclose()
+    assert not processes("sleep\x006175")
 
 
 async def test_a_stopped_cell_ends_what_it_has_started(kernel: ToolKernel) -> None:

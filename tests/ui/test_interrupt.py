@@ -79,7 +79,8 @@ def test_an_interrupt_gets_through_while_a_question_is_open(client: Any) -> None
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks into /proc")
 def test_the_tool_kernel_is_gone_when_the_users_kernel_is(client: Any) -> None:
-    execute(client, "%%agent --model scripted:script.json\nWait", interrupt_at="asleep")
+    options = "--model scripted:script.json --kernel harness-tools"  # outside of a sandbox its number is the machine's
+    execute(client, f"%%agent {options}\nWait", interrupt_at="asleep")
     pid = int(Path("pid").read_text())
     assert alive(pid)
     client.manager.shutdown_kernel()
