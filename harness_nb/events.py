@@ -295,12 +295,12 @@ class Warned(EventBase):
 class SessionEnded(EventBase):
     """The work on one prompt has ended. A later prompt continues the session.
 
-    ``reason`` is ``finished``, ``limit``, ``rejected``, ``model_error``, ``kernel_error`` or ``interrupted``;
-    ``usage`` and ``turns`` are of this prompt, ``elapsed`` is in seconds.
+    ``reason`` is ``finished``, ``limit``, ``rejected``, ``denied`` (too many calls in a row), ``model_error``,
+    ``kernel_error`` or ``interrupted``; ``usage`` and ``turns`` are of this prompt, ``elapsed`` is in seconds.
     """
 
     type: Literal["session_ended"] = "session_ended"
-    reason: Literal["finished", "limit", "rejected", "model_error", "kernel_error", "interrupted"]
+    reason: Literal["finished", "limit", "rejected", "denied", "model_error", "kernel_error", "interrupted"]
     text: str = ""
     turns: int = 0
     usage: Usage = Usage()

@@ -7,8 +7,8 @@ The loop knows the ports and the pure layers; it must not import a provider, a k
 The events of one prompt, in order::
 
     [context_compacted] model_requested model_replied
-      call_decided [approval_asked approval_answered]
-      cell_started cell_output* cell_finished [context_offloaded] result_added
+      [call_decided* approval_asked* approval_answered*] of all calls, where one has to be asked about
+      call_decided cell_started cell_output* cell_finished [context_offloaded] result_added
       ... further calls of the reply, in order
     ... further turns, until
     check_finished* finish_accepted | finish_rejected ...   or   limit_reached
@@ -22,8 +22,9 @@ from contextlib import aclosing
 
 from harness_nb import events as ev
 from harness_nb.budget import Budget
-from harness_nb.calls import result_of, run_call
+from harness_nb.calls import Calls, result_of
 from harness_nb.compacting import Room
+from harness_nb.consent import Breaker
 from harness_nb.context import Conversation, build, words
 from harness_nb.errors import ContextOverflowError, KernelError, ModelError
 from harness_nb.toolset import FINISH
@@ -64,7 +65,7 @@ async def run(work: Work, conversation: Conversation) -> AsyncGenerator[Item]:
 
 async def _turns(work: Work, conversation: Conversation, budget: Budget) -> AsyncGenerator[Item]:
     """One request and its calls a turn."""
-    refusals, room = 0, Room(work, conversation, budget)
+    refusals, breaker, room = 0, Breaker(), Room(work, conversation, budget)
     while True:
         room.begin_turn()
         async for event in work.cells.catch_up():
@@ -83,8 +84,9 @@ async def _turns(work: Work, conversation: Conversation, budget: Budget) -> Asyn
                 reply = item.message if isinstance(item, ev.ModelReplied) else reply
                 yield item
         finished = False
-        async with aclosing(_answer(work, reply)) as items:
+        async with aclosing(_answer(work, reply, breaker)) as items:
             async for item in items:
+                breaker.apply(item)
                 finished |= isinstance(item, ev.FinishAccepted)
                 refusals += isinstance(item, ev.FinishRejected)
                 yield item
@@ -93,6 +95,9 @@ async def _turns(work: Work, conversation: Conversation, budget: Budget) -> Asyn
             return
         if refusals >= MAX_REFUSALS:
             yield budget.end("rejected", f"the finish was refused {refusals} times", work.clock())
+            return
+        if breaker.tripped:
+            yield budget.end("denied", words.denied_in_a_row(breaker.denied), work.clock())
             return
     yield limit
     yield budget.end("limit", limit.text, work.clock())
@@ -122,15 +127,20 @@ async def _ask_model(work: Work, conversation: Conversation, turn: int, room: Ro
             raise ModelError(f"{work.model.name} gave no reply.")
 
 
-async def _answer(work: Work, reply: Message) -> AsyncGenerator[Item]:
+async def _answer(work: Work, reply: Message, breaker: Breaker) -> AsyncGenerator[Item]:
     """What follows a reply: its calls in order, or, where there is none, the end of the work."""
-    finishing = False
-    for call in (work.tools.localise(call) for call in reply.tool_calls):
-        if finishing:
+    made = [work.tools.localise(call) for call in reply.tool_calls]
+    ends = [place for place, call in enumerate(made) if call.name == FINISH and not work.tools.problem(call)]
+    end = ends[0] if ends else len(made)
+    calls = Calls(work, made[:end], breaker)
+    async with aclosing(calls.judge()) as items:
+        async for item in items:
+            yield item
+    for place, call in enumerate(made):
+        if place > end:
             yield result_of(call, Status.DENIED, words.BEHIND_FINISH)
             continue
-        finishing = call.name == FINISH and not work.tools.problem(call)
-        async with aclosing(_finish(work, call) if finishing else run_call(work, call)) as items:
+        async with aclosing(_finish(work, call) if place == end else calls.run(place)) as items:
             async for item in items:
                 yield item
     if reply.tool_calls:

@@ -64,6 +64,8 @@ def steps_of(events: Iterable[ev.Event]) -> list[Step]:
     order: list[str] = []
     for event in events:
         match event:
+            case ev.CallDecided() if _is_open(steps.get(event.call_id)):  # judged again, as a person has changed it
+                steps[event.call_id] = replace(steps[event.call_id], call=event.call, source=event.source)
             case ev.CallDecided():
                 key = event.call_id
                 if key in steps:
@@ -85,6 +87,10 @@ def steps_of(events: Iterable[ev.Event]) -> list[Step]:
     for key in steps.keys() & outputs.keys():  # what a cell that never ended had shown
         steps[key] = replace(steps[key], outputs=tuple(outputs[key]))
     return [steps[key] for key in order]
+
+
+def _is_open(step: Step | None) -> bool:
+    return step is not None and not step.started and step.status is None
 
 
 def difference(step: Step, status: Status, outputs: Sequence[JsonObject]) -> str:
@@ -290,7 +296,7 @@ def cut_at(events: Sequence[ev.Event], step: int) -> list[ev.Event]:
     Raises:
         UsageError: if there is no such step.
     """
-    decided = [index for index, event in enumerate(events) if isinstance(event, ev.CallDecided)]
+    decided = _decisions(events)
     if not 0 <= step <= len(decided):
         known = f"it has the steps 0 to {len(decided)}" if decided else "it has no steps but 0, its start"
         raise UsageError(f"There is no step {step} in that session; {known}. `harness-nb sessions ID` lists them.")
@@ -306,8 +312,21 @@ def cut_at(events: Sequence[ev.Event], step: int) -> list[ev.Event]:
         ),
         len(events) - 1,
     )
-    kept = list(events[: end + 1])
+    behind = {_call_id(events[index]) for index in decided[step:]} - {_call_id(events[i]) for i in decided[:step]}
+    kept = [event for event in events[: end + 1] if getattr(event, "call_id", None) not in behind]
     return [*kept, *(_answer_as_cut(event) for event in closing_events(kept))]
+
+
+def _decisions(events: Sequence[ev.Event]) -> list[int]:
+    """Where each step begins: a call that is judged again, because a person has changed it, is the same step."""
+    found, open_calls = [], set[str]()
+    for index, event in enumerate(events):
+        if isinstance(event, ev.CallDecided) and event.call_id not in open_calls:
+            found.append(index)
+            open_calls.add(event.call_id)
+        elif isinstance(event, ev.ResultAdded):
+            open_calls.discard(event.call_id)
+    return found
 
 
 def _answer_as_cut(event: ev.Event) -> ev.Event:

@@ -25,7 +25,7 @@ from harness_nb.record import read_record
 from harness_nb.store import FOLDER, session_ids
 from harness_nb.types import Approval, JsonObject, Message, Status
 
-ENDED_WELL = ("finished", "limit", "rejected")
+ENDED_WELL = ("finished", "limit", "rejected", "denied")
 """Reasons of ``SessionEnded`` after which the work on a prompt is a whole that can be played."""
 
 REPLAY = "replay:"
@@ -346,10 +346,14 @@ class Part:
 
     def _apply_call(self, event: ev.Event) -> None:
         match event:
+            case ev.CallDecided() if (
+                "approval" in self._calls.get(event.call_id, {}) and "status" not in self._calls[event.call_id]
+            ):
+                pass  # as a person has changed it; what was asked about stays
             case ev.CallDecided():
                 self._calls[event.call_id] = {"name": event.name, "source": event.source}
                 self._cut_off = []
-            case ev.ApprovalAnswered():
+            case ev.ApprovalAnswered() if "status" not in self._calls.get(event.call_id, {}):
                 self._learn(event, approval=event.approval)
             case ev.CellOutput():
                 apply_output(self._outputs.setdefault(event.call_id, []), event)

@@ -13,6 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from harness_nb.approval import DenyApprover
+from harness_nb.consent import Grants
 from harness_nb.context import Conversation
 from harness_nb.errors import UsageError
 from harness_nb.events import Event
@@ -78,6 +79,20 @@ def approver_for(settings: Settings, approver: Approver, keeper: Keeper) -> Appr
     if settings.policy == "deny":
         return DenyApprover("the policy of this session is deny")
     return MaskedApprover(approver, keeper.masker)
+
+
+def grants_of(events: Sequence[Event]) -> Grants:
+    """What a person has allowed so far in the session whose events these are."""
+    grants = Grants()
+    for event in events:
+        grants.apply(event)
+    return grants
+
+
+def under(settings: Settings, grants: Grants, kernel: Kernel) -> Grants:
+    """The same, with a prompt's policy: ``auto`` allows what would be asked about, in a sandbox and nowhere else."""
+    grants.auto = lambda: settings.policy == "auto" and isinstance(kernel, ToolKernel) and bool(kernel.confinement)
+    return grants
 
 
 def tool_kernel_for(settings: Settings, spare: Spare | None) -> ToolKernel:

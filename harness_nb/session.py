@@ -70,6 +70,7 @@ class Session:
         self._record = Record(store, session_id, self._past)
         self._chain = Chain(self._past)
         self._conversation = Conversation(self._past)
+        self._grants = safeguards.grants_of(self._past)
         self.kernel = kernel
         self._place = Workplace(settings, kernel, store.folder, self._keeper.masker.holds_known)
         self._cells = Cells(kernel, self._firewall, time.monotonic, self._place.inspect, self._questions.working_time)
@@ -346,6 +347,7 @@ class Session:
             judge=None if playing else self._keeper.judge(self._models.judge),
             thresholds=self._models.thresholds,
             conversation=self._conversation,
+            grants=safeguards.under(settings, self._grants, self.kernel),
         )
 
     @property
@@ -367,6 +369,7 @@ class Session:
         """Record an event; count what this prompt has taken."""
         stamped = self._record.add(self._keeper.event(event))
         self._chain.apply(stamped)
+        self._grants.apply(event)
         if self._ground is not None:
             self._ground.apply(stamped)
         if (usage := ev.usage_of(stamped)) is not None:

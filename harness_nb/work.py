@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from harness_nb import events as ev
 from harness_nb.cells import Cells
+from harness_nb.consent import Grants
 from harness_nb.context import Conversation
 from harness_nb.past import Spent
 from harness_nb.policy import Rule
@@ -29,7 +30,8 @@ class Work:
     ``spent`` is what the same prompt had taken before its work was cut off. ``small`` is a cheaper model for summaries,
     where one is set. ``judge`` is the classifier, where there is one, with its ``thresholds``; the user's words that it
     is told are those of ``conversation``. ``window`` is the context window of ``model`` in tokens as the person says
-    it, ``None`` where the model is to be asked. ``fetch`` brings pages of the web, where the session has that tool.
+    it, ``None`` where the model is to be asked. ``grants`` is what a person has allowed in the session, kept up
+    to date by whoever iterates over the loop. ``fetch`` brings pages of the web, where the session has that tool.
     """
 
     system: str
@@ -49,3 +51,4 @@ class Work:
     thresholds: Thresholds = field(default_factory=Thresholds)
     conversation: Conversation | None = None
     fetch: Fetch | None = None
+    grants: Grants = field(default_factory=Grants)

@@ -17,7 +17,7 @@ ROWS = [
     {"ports"},
     {"policy", "context", "toolset", "notebook", "outputs"},
     {"budget"},
-    {"past", "joining"},
+    {"past", "joining", "consent"},
     {"watch"},
     {"cells"},
     {"work"},
@@ -77,6 +77,7 @@ PURE = {
     "budget",
     "past",
     "joining",
+    "consent",
 }
 IMPURE_MODULES = {"os", "time", "random", "secrets", "uuid", "subprocess", "socket", "tempfile", "shutil", "threading"}
 

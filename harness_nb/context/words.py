@@ -5,12 +5,13 @@ Each text names what happened and what can be done now; it is read by a model th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from harness_nb.context.names import describe_loss
 from harness_nb.events import CheckFinished
 from harness_nb.ports import ExecuteReply
-from harness_nb.types import JsonObject
+from harness_nb.types import JsonObject, ToolCall
 
 CUT_OFF = "Your reply was cut off at the output limit and has no whole tool call. Go on, in smaller steps."
 EMPTY = "Your reply was empty. Go on with the task, or call finish if it is done."
@@ -57,6 +58,36 @@ def blocked(reason: str) -> str:
         f"BLOCKED: {reason}. That holds for every tool. Find another way that needs no such step, or do without and "
         "say so in your summary."
     )
+
+
+def stopped_by_denials(times: int) -> str:
+    """What the last of so many results in a row says."""
+    return f" This is denial number {times} in a row: the work stops here, and a person decides how it goes on."
+
+
+def denied_in_a_row(times: int) -> str:
+    """Why the work ends, for the person."""
+    return f"{times} calls in a row were denied; %agent resume goes on, or say in a new task what is allowed"
+
+
+def changed_by_person(call: ToolCall) -> str:
+    """The first words of the result of a call that a person has changed before it ran."""
+    return f"[The person changed the call to: {call.name} {json.dumps(call.arguments, ensure_ascii=False)}]\n"
+
+
+def approved_late(call: ToolCall) -> str:
+    """A word on a call that was not run, and that a person has approved since."""
+    return (
+        f"The person has now approved this call, which was not run: {call.name} "
+        f"{json.dumps(call.arguments, ensure_ascii=False)}. If it is still needed, make exactly that call again; any "
+        "other is judged anew."
+    )
+
+
+def denied_late(call: ToolCall, word: str) -> str:
+    """A word on a call that was not run, and that a person has denied since."""
+    arguments = json.dumps(call.arguments, ensure_ascii=False)
+    return f"The person says no to this call: {call.name} {arguments}. {word}".strip()
 
 
 def refused(failures: Sequence[CheckFinished]) -> str:

@@ -32,7 +32,7 @@ class Act:
     checks: tuple[str, ...]
     read_only: tuple[str, ...]
     max_turns: int
-    expected: Literal["finished", "limit", "rejected", "model_error", "kernel_error", "interrupted"]
+    expected: Literal["finished", "limit", "rejected", "denied", "model_error", "kernel_error", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class CallCell(Cell):
             case ev.CallDecided():
                 self._source = event.source
                 self._refusal = event.decision.reason if event.decision.verdict == "deny" else ""
-            case ev.ApprovalAnswered():
+            case ev.ApprovalAnswered() if self._status is None:  # a later one is for another call like this
                 self._refusal = "" if event.approval.approved else event.approval.reason or "it was not approved"
             case ev.CellStarted():
                 self._source, self._started = event.source, True
@@ -66,7 +66,7 @@ class CallCell(Cell):
             case ev.ResultAdded():
                 self._status = event.status
                 self._refusal = self._refusal or texts.first_text(event.content)
-            case ev.ApprovalAsked() | ev.ContextOffloaded():
+            case ev.ApprovalAsked() | ev.ApprovalAnswered() | ev.ContextOffloaded():
                 pass
             case _:
                 assert_never(event)

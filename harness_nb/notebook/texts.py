@@ -16,6 +16,7 @@ _REASONS = {
     "finished": "Finished",
     "limit": "Stopped at a limit",
     "rejected": "Stopped, the finish was not accepted",
+    "denied": "Stopped, too many calls were denied",
     "model_error": "Stopped by an error of the model",
     "kernel_error": "Stopped by an error of the tool kernel",
     "interrupted": "Interrupted",

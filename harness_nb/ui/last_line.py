@@ -13,6 +13,7 @@ _ENDINGS = {
     "finished": ("✓", "finished", html.GREEN),
     "limit": ("■", "stopped", html.AMBER),
     "rejected": ("✗", "not accepted", html.RED),
+    "denied": ("⊘", "stopped", html.AMBER),
     "model_error": ("✗", "the model failed", html.RED),
     "kernel_error": ("✗", "the tool kernel failed", html.RED),
     "interrupted": ("■", "interrupted", html.AMBER),
