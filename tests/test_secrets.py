@@ -19,13 +19,16 @@ from harness_nb.export import export_session
 from harness_nb.kernel import ToolKernel
 from harness_nb.kernel.environment import Granted, kernel_environment
 from harness_nb.outputs.masking import Masker
+from harness_nb.outputs.secret_forms import PART, SHORTEST
 from harness_nb.policy import deny_masked_secrets
+from harness_nb.policy.addresses import PORTS
 from harness_nb.ports import CallDelta, TextDelta
 from harness_nb.safeguards import model_keys
 from harness_nb.secrets_kept import Keeper, MaskedApprover, granted_secrets, known_secrets, too_plain
 from harness_nb.session import Session
 from harness_nb.settings import Settings
 from harness_nb.types import Decision, Message, Status, TextPart, ToolCall
+from harness_nb.web.fetching import MOST_BYTES, MOST_REDIRECTS, SECONDS
 
 KEY = "sk-proj-Zx81hQm2Lw9RtVb4KcNe73YpJd5Gs6Ua0Fo-IiEeHhTt"
 TOKEN = "tok/81c5+e0f97a4b2d36"
@@ -267,3 +270,11 @@ def test_the_model_is_told_of_masks_and_grants() -> None:
     told = system_prompt(Surroundings(environment={}, secrets=["SERVICE_TOKEN"]))
     assert "[secret NAME]" in told and "granted tool code these variables: SERVICE_TOKEN." in told
     assert "granted tool code" not in system_prompt(Surroundings(environment={}))
+
+
+def test_the_page_on_secrets_says_the_bounds_in_force() -> None:
+    page = " ".join((Path(__file__).parent.parent / "docs" / "secrets.md").read_text("utf-8").split())
+    assert f"values under {SHORTEST} characters" in page and f"every run of **{PART}** is found" in page
+    assert f"The first {MOST_BYTES // 10**6} MB, in {SECONDS:g} seconds at most" in page
+    assert f"each of at most {MOST_REDIRECTS} redirects" in page
+    assert f"ports other than {' and '.join(map(str, sorted(PORTS)))}" in page
