@@ -64,7 +64,8 @@ def granted_secrets(names: Iterable[str], environment: Mapping[str, str], keys: 
     for name in names:
         value = environment.get(name, "")
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise UsageError(f"--secret takes the name of an environment variable, and {name[:60]!r} is none.")
+            told = name.partition("=")[0][:60]
+            raise UsageError(f"--secret takes the name of an environment variable, without a value; {told!r} is no such name.")
         if not value:
             raise UsageError(f"--secret {name}: there is no such variable in the environment, or it is empty. Set it.")
         if key := name if name in keys else values.get(value.strip(), ""):

@@ -213,8 +213,9 @@ def test_what_can_be_granted() -> None:
         ("OPENAI_API_KEY", "OPENAI_API_KEY is the key of a model in use.*another name"),
         ("COPY", "OPENAI_API_KEY is the key of a model in use"),
     ]:
-        with pytest.raises(UsageError, match=why):
+        with pytest.raises(UsageError, match=why) as refused:
             granted_secrets([name], environment, ["OPENAI_API_KEY"])
+        assert TOKEN not in str(refused.value) and KEY not in str(refused.value)
     assert too_plain({"PIN": "1234", "A": TOKEN}) == [
         "The value of PIN is too short or too common to be masked: if tool code prints it, it is in the record."
     ]

@@ -25,6 +25,7 @@ from harness_nb.verify.explanation import explain, order_notes
 from harness_nb.verify.failures import CannotRunError
 from harness_nb.verify.firewalled import as_recorded
 from harness_nb.verify.ground import set_back
+from harness_nb.verify.masked import masked_run, refuse_masked_sources
 from harness_nb.verify.repairing import repair_notebook
 from harness_nb.verify.runs import CellRun, Place, Run
 from harness_nb.verify.sandbox import Mounts, Sandbox, find_sandbox
@@ -100,8 +101,9 @@ async def verify_document(document: Document, options: Options, patterns: Sequen
     )
     private = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="harness-nb-verify-"))
     try:
+        refuse_masked_sources(document)
         place, notes = await asyncio.to_thread(_prepare, document, private, sandbox, options)
-        run = await _run(document, kernel, place, options)
+        run = masked_run(await _run(document, kernel, place, options), document)
     except (CannotRunError, StoreError, UsageError) as error:
         cells = tuple(CellVerdict(cell.number, cell.id, "not run") for cell in document.cells)
         return replace(verdict, reason=str(error), cells=cells, seconds=time.monotonic() - start)
