@@ -65,7 +65,7 @@ def granted_secrets(names: Iterable[str], environment: Mapping[str, str], keys: 
         value = environment.get(name, "")
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             told = name.partition("=")[0][:60]
-            raise UsageError(f"--secret takes the name of an environment variable, without a value; {told!r} is no such name.")
+            raise UsageError(f"--secret takes the name of an environment variable, not its value; {told!r} is none.")
         if not value:
             raise UsageError(f"--secret {name}: there is no such variable in the environment, or it is empty. Set it.")
         if key := name if name in keys else values.get(value.strip(), ""):

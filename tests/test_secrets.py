@@ -6,6 +6,8 @@ The sessions have the real tool kernel. ``KEY`` is that of the provider; what kn
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -271,6 +273,18 @@ def test_the_model_is_told_of_masks_and_grants() -> None:
     told = system_prompt(Surroundings(environment={}, secrets=["SERVICE_TOKEN"]))
     assert "[secret NAME]" in told and "granted tool code these variables: SERVICE_TOKEN." in told
     assert "granted tool code" not in system_prompt(Surroundings(environment={}))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl(2)")
+def test_the_environment_of_the_command_line_is_not_for_other_programs() -> None:
+    code = (
+        "import ctypes; from harness_nb.cli.shielding import hide_environment as hide; get = lambda: ctypes.CDLL(None)"
+    )
+    code += (
+        ".prctl(3, 0, 0, 0, 0); print(get()); hide(); print(get()); print(len(open('/proc/self/environ').read()) > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "0", "True"]
 
 
 def test_the_page_on_secrets_says_the_bounds_in_force() -> None:

@@ -18,7 +18,7 @@ from test_session import DONE, call, opened, results, script, send, text_of
 from harness_nb import events as ev
 from harness_nb import safeguards
 from harness_nb.approval import FixedApprover
-from harness_nb.policy import decide
+from harness_nb.policy import allow_kind, decide, kind_of
 from harness_nb.policy.addresses import LONGEST, address_problem, url_problem
 from harness_nb.policy.web import allowed_hosts, ask_before_fetching, deny_local_addresses
 from harness_nb.ports import ExecuteReply, Output
@@ -120,6 +120,17 @@ def test_the_whole_address_is_shown_where_it_is_asked_about() -> None:
         asking(ToolCall(call_id="c", name="web_fetch", arguments={"url": url}), "")
     )
     assert allowed_hosts("allow:a.org,*.b.org") == ("a.org", "*.b.org") and allowed_hosts("on") == ()
+
+
+def test_a_person_who_allows_this_kind_allows_the_pages_of_one_host() -> None:
+    def fetch(url: str) -> ToolCall:
+        return ToolCall(call_id="c", name="web_fetch", arguments={"url": url})
+
+    kind = kind_of(fetch("https://docs.python.org/3/"), "web_fetch('https://docs.python.org/3/')")
+    assert kind.words == "pages of docs.python.org"
+    rules = [ask_before_fetching([]), allow_kind(kind)]
+    assert decide(rules, fetch("https://docs.python.org/4/"), "x").verdict == "allow"
+    assert decide(rules, fetch("https://evil.example/"), "x").verdict == "ask"
 
 
 Answer = tuple[int, dict[str, str], bytes]

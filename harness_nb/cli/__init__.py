@@ -16,7 +16,9 @@ def main() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
     try:
         from harness_nb.cli.main import commands
+        from harness_nb.cli.shielding import hide_environment
 
+        hide_environment()
         commands(prog_name="harness-nb")
     except KeyboardInterrupt:
         sys.exit(130)

@@ -13,6 +13,7 @@ from hashlib import sha256
 from harness_nb.policy.dangers import ground_for, report_of
 from harness_nb.policy.findings import PLAIN, UNKNOWN, Report, shorten, words_in
 from harness_nb.policy.rules import Rule
+from harness_nb.policy.web import WEB_FETCH, host_of
 from harness_nb.types import Decision, Frozen, ToolCall
 
 POLICY = "allowed_kind"
@@ -45,6 +46,8 @@ def kind_of(call: ToolCall, source: str) -> Kind:
         return Kind(tool=call.name, keys=tuple(keys), words="; ".join(words))
     if call.name == "bash" and (names := _names(report)):
         return Kind(tool=call.name, keys=tuple(f"command {name}" for name in names), words=", ".join(names))
+    if call.name == WEB_FETCH and (host := host_of(str(call.arguments.get("url", "")))):
+        return Kind(tool=call.name, keys=(f"host {host}",), words=f"pages of {host}")
     path = call.arguments.get("path")
     if isinstance(path, str) and call.name != "python":
         return Kind(tool=call.name, keys=(f"path {path}",), words=f"{call.name} of {path}")

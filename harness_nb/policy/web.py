@@ -45,11 +45,16 @@ def ask_before_fetching(hosts: Sequence[str]) -> Rule:
 
 def is_allowed_host(url: str, hosts: Sequence[str]) -> bool:
     """Whether the host of a URL is one of ``hosts``."""
+    host = host_of(url)
+    return bool(host) and any(fnmatchcase(host, pattern.lower()) for pattern in hosts)
+
+
+def host_of(url: str) -> str:
+    """The host of a URL, empty where it names none."""
     try:
-        host = (urlsplit(url).hostname or "").rstrip(".")
+        return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
-        return False
-    return any(fnmatchcase(host, pattern.lower()) for pattern in hosts)
+        return ""
 
 
 def allowed_hosts(network: str) -> tuple[str, ...]:
