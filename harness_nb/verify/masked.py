@@ -39,10 +39,6 @@ def masked_run(run: Run, document: Document) -> Run:
 def _masked(cell: CellRun, masker: Masker) -> CellRun:
     failure = cell.failure
     if failure is not None:
-        texts = {
-            name: value
-            for name in ("ename", "evalue", "words")
-            if isinstance(value := getattr(failure, name, None), str)
-        }
-        failure = replace(failure, **{name: masker.mask(text) for name, text in texts.items()})
+        ename, evalue, words = (masker.mask(text) for text in (failure.ename, failure.evalue, failure.words))
+        failure = replace(failure, ename=ename, evalue=evalue, words=words)
     return replace(cell, outputs=tuple(masker.mask_json(output) for output in cell.outputs), failure=failure)
