@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from harness_nb.policy import paths
 from harness_nb.policy.code import ipython
@@ -27,6 +28,7 @@ _HANDED = words_in(
 )
 """Functions that are to be called where one sees what they are given."""
 
+_LAST_PARTS = {name.rsplit(".", 1)[-1] for name in _HANDED}
 _TAKE_PATHS = ("os.", "pathlib.", "glob.", "shutil.", "open", "sys.path")
 _DETOURS = frozenset({"getattr", "builtins.getattr", "vars", "operator.attrgetter", "operator.methodcaller"})
 _IMPORTS = frozenset({"__import__", "builtins.__import__", "importlib.import_module", "importlib.__import__"})
@@ -108,8 +110,9 @@ def _line_magic(name: str, line: str, ground: Ground) -> Report:
 
 
 def _tree(tree: ast.Module, ground: Ground) -> Report:
-    names = Names(tree)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    nodes = list(ast.walk(tree))
+    names = Names(nodes)
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
     sites = [(node, names.dotted(node.func)) for node in calls]
     downloads = any(_DOWNLOADS.fullmatch(dotted) for _, dotted in sites)
     report = Report()
@@ -117,7 +120,7 @@ def _tree(tree: ast.Module, ground: Ground) -> Report:
         report += examine_call(Site(node, dotted, names, ground, downloads))
         report += _shell_of_ipython(node, dotted, names, ground)
         report += _detour(node, dotted, names)
-    return report + _aliases(tree, names) + _handed_over(tree, names) + _texts(tree, names, ground)
+    return report + _aliases(nodes, names) + _handed_over(nodes, names) + _texts(nodes, names, ground)
 
 
 def _shell_of_ipython(node: ast.Call, dotted: str, names: Names, ground: Ground) -> Report:
@@ -127,7 +130,6 @@ def _shell_of_ipython(node: ast.Call, dotted: str, names: Names, ground: Ground)
     method, texts = dotted.rsplit(".", 1)[-1], [names.text(each) for each in node.args]
     known = all(text is not None and UNKNOWN not in text for text in texts)
     given = [text or "" for text in texts]
-    part = ast.unparse(node)
     if not known and method in (
         "system",
         "getoutput",
@@ -138,7 +140,7 @@ def _shell_of_ipython(node: ast.Call, dotted: str, names: Names, ground: Ground)
         "ex",
         "ev",
     ):
-        return Report((Finding("ask", "run:", "runs what is only known when it runs", part),))
+        return Report((Finding("ask", "run:", "runs what is only known when it runs", ast.unparse(node)),))
     if method in ("system", "getoutput", "system_piped", "system_raw") and given:
         return ground.shell(given[0], ground.deeper())
     if method == "run_line_magic" and given:
@@ -155,18 +157,17 @@ def _shell_of_ipython(node: ast.Call, dotted: str, names: Names, ground: Ground)
 
 def _detour(node: ast.Call, dotted: str, names: Names) -> Report:
     """Ways round a plain name: ``getattr(os, …)``, ``__import__("os")``, ``vars(os)``."""
-    part = ast.unparse(node)
     if dotted in _DETOURS and node.args:
         base = names.dotted(node.args[0])
         literal = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
         if base.split(".")[0] in _SENSITIVE and not (literal and base in ("sys", "os") and dotted == "getattr"):
-            return _detoured(part)
+            return _detoured(ast.unparse(node))
         if literal and base == "os" and names.text(node.args[1]) not in _PLAIN_OF_OS:
-            return _detoured(part)
+            return _detoured(ast.unparse(node))
     if dotted in _IMPORTS:
         text = names.text(node.args[0]) if node.args else None
         if text is None or UNKNOWN in text or text.split(".")[0] in _SENSITIVE:
-            return _detoured(part)
+            return _detoured(ast.unparse(node))
     return Report()
 
 
@@ -178,13 +179,12 @@ def _detoured(part: str) -> Report:
     return Report((Finding("ask", "reach a module by a detour:", why, part),))
 
 
-def _aliases(tree: ast.Module, names: Names) -> Report:
+def _aliases(nodes: Sequence[ast.AST], names: Names) -> Report:
     """``os.__dict__["system"]``, ``sys.modules["os"]``, ``globals()["os"]``, ``__builtins__``."""
     report = Report()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Subscript):
-            dotted = names.dotted(node.value)
-            key = names.text(node.slice)
+            dotted, key = names.dotted(node.value), names.text(node.slice)
             inside = dotted.endswith(".__dict__") and dotted.split(".")[0] in _SENSITIVE
             tables = dotted in ("sys.modules", "globals()", "locals()", "vars()", "__builtins__")
             hidden = tables and (key is None or UNKNOWN in key or key in _SENSITIVE | {"exec", "eval"})
@@ -195,11 +195,11 @@ def _aliases(tree: ast.Module, names: Names) -> Report:
     return report
 
 
-def _texts(tree: ast.Module, names: Names, ground: Ground) -> Report:
+def _texts(nodes: Sequence[ast.AST], names: Names, ground: Ground) -> Report:
     """Texts of the cell that are paths: credentials, what lies outside, and what rules of the user are about."""
     findings, named = list[Finding](), list[str]()
-    passed = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    passed = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Call) and names.dotted(node.func).startswith(_TAKE_PATHS):
             named += [str(each.value) for each in node.args if isinstance(each, ast.Constant) and each.value == ".."]
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in passed:
@@ -214,12 +214,14 @@ def _texts(tree: ast.Module, names: Names, ground: Ground) -> Report:
     return Report(tuple(findings), (), tuple(named))
 
 
-def _handed_over(tree: ast.Module, names: Names) -> Report:
+def _handed_over(nodes: Sequence[ast.AST], names: Names) -> Report:
     """Functions that start processes and their like under another name, or as an argument: what they get is hidden."""
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     report = Report()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called and isinstance(node.ctx, ast.Load):
+            if isinstance(node, ast.Attribute) and node.attr not in _LAST_PARTS:
+                continue
             dotted = names.dotted(node)
             if dotted in _HANDED and not (isinstance(node, ast.Name) and names.is_bound(node.id)):
                 why = (

@@ -7,7 +7,7 @@ or of its usual short form.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from harness_nb.policy.findings import UNKNOWN, words_in
 
@@ -71,14 +71,16 @@ MANY = UNKNOWN
 
 
 class Names:
-    """The names of one cell."""
+    """The names of one cell, whose nodes are given."""
 
-    def __init__(self, tree: ast.AST) -> None:
+    def __init__(self, nodes: Iterable[ast.AST]) -> None:
         self._dotted: dict[str, str] = {}
         self._values: dict[str, list[ast.expr]] = {}
         self._bound: set[str] = set()
-        for node in ast.walk(tree):
+        self._known: dict[int, str] = {}
+        for node in nodes:
             self._learn(node)
+        self._modules = _COMMON | {dotted.split(".")[0] for dotted in self._dotted.values()}
 
     def _learn(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import):
@@ -120,6 +122,13 @@ class Names:
         """The dotted name that an expression stands for; empty for none."""
         if depth > 8:
             return ""
+        if depth:
+            return self._find_dotted(node, depth)
+        if id(node) not in self._known:
+            self._known[id(node)] = self._find_dotted(node, depth)
+        return self._known[id(node)]
+
+    def _find_dotted(self, node: ast.expr, depth: int) -> str:
         if isinstance(node, ast.Name):
             if node.id in self._dotted:
                 return self._dotted[node.id]
@@ -132,7 +141,7 @@ class Names:
             return node.id if known else SHORT.get(node.id, node.id)
         if isinstance(node, ast.Attribute):
             base = self.dotted(node.value, depth + 1)
-            if not base or base.split(".")[0] not in self.modules:
+            if not base or base.split(".")[0] not in self._modules:
                 return _ENDS.get(node.attr, f"{base or '?'}.{node.attr}")
             return f"{base}.{node.attr}"
         if isinstance(node, ast.Call):
@@ -152,12 +161,6 @@ class Names:
     def is_bound(self, name: str) -> bool:
         """Whether this cell gives the name a value of its own, other than by an import."""
         return (name in self._bound or name in self._values) and name not in self._dotted
-
-    @property
-    def modules(self) -> set[str]:
-        """First parts of dotted names that are modules, as far as is known."""
-        imported = {dotted.split(".")[0] for dotted in self._dotted.values()}
-        return imported | _COMMON
 
     def text(self, node: ast.expr | None, depth: int = 0) -> str | None:
         """The text that an expression gives, ``MANY`` for parts that are not known; ``None`` if all is unknown."""
@@ -211,22 +214,24 @@ class Names:
                 return None if root is None else f"{root}/{MANY}"
         return None
 
-    def path(self, node: ast.expr | None) -> str | None:
+    def path(self, node: ast.expr | None, depth: int = 0) -> str | None:
         """The path that an expression gives, ``MANY`` for unknown ends; ``None`` where its beginning is unknown."""
+        if depth > 8:
+            return None
         if isinstance(node, ast.Name) and len(values := self._values.get(node.id, [])) == 1:
             if isinstance(values[0], ast.List | ast.Tuple | ast.Set):
                 texts = [self.text(each) for each in values[0].elts]
                 if all(texts):
                     outside = [text for text in texts if text and text.startswith(("/", "~", ".."))]
                     return (outside or texts)[0]
-            return self.path(values[0]) if not _is_name(values[0], node.id) else None
+            return self.path(values[0], depth + 1) if not _is_name(values[0], node.id) else None
         if isinstance(node, ast.Call) and self.dotted(node.func).endswith(
             ("os.listdir", "os.walk", "os.scandir", "sorted")
         ):
-            root = self.path(node.args[0]) if node.args else "."
+            root = self.path(node.args[0], depth + 1) if node.args else "."
             return None if root is None else f"{root}/{MANY}"
         if isinstance(node, ast.List | ast.Tuple):
-            return self.path(node.elts[0]) if len(node.elts) == 1 else None
+            return self.path(node.elts[0], depth + 1) if len(node.elts) == 1 else None
         text = self.text(node)
         return None if text is None or text.startswith(MANY) else text
 
@@ -254,7 +259,8 @@ class Names:
 
 
 def _is_name(node: ast.expr, name: str) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
+    """Whether a name is given to itself."""
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _has_texts(node: ast.expr) -> bool:

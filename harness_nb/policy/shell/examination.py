@@ -15,7 +15,7 @@ from harness_nb.policy.findings import MAX_DEPTH, PLAIN, UNKNOWN, Finding, Groun
 from harness_nb.policy.shell import arguments, interpreters
 from harness_nb.policy.shell.families import FAMILIES
 from harness_nb.policy.shell.parsing import Script, Segment, Stdin, parse
-from harness_nb.policy.shell.removing import deletes_caches_only, found_commands
+from harness_nb.policy.shell.removing import deletes_caches_only, found_commands, is_cache
 from harness_nb.policy.shell.wrappers import FEEDING, name_of, split_string, unwrapped
 
 _BOMB = re.compile(r"([\w:.]+)\s*\(\)\s*\{[^}]*?(?<![\w:.])\1\s*\|\s*\1(?![\w:.])")
@@ -114,7 +114,10 @@ def _layer(words: list[str], segment: Segment, script: Script, ground: Ground) -
     check = FAMILIES.get(name)
     dangers = check(plain) if check else []
     findings = [Finding(each.verdict, each.kind, each.why, part, given) for each in dangers]
+    caches = name in ("rm", "rmdir", "unlink")
     for path in arguments.written(plain):
+        if caches and is_cache(path):
+            continue
         if finding := paths.writing(path, part, ground):
             findings.append(finding)
     findings += _cd(plain, part, ground)
