@@ -7,8 +7,9 @@ ships.
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TextIO
 
@@ -132,10 +133,62 @@ def asked_by_code(question: str) -> str:
     return f"The running code asks: {clean_text(question).strip() or '(no question)'} "
 
 
+def editable(call: ToolCall) -> dict[str, str]:
+    """The arguments of a call as texts that a person can change: strings as they are, all others as JSON."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in call.arguments.items()
+    }
+
+
+def with_texts(call: ToolCall, texts: Mapping[str, object]) -> ToolCall:
+    """The call with changed arguments, as ``editable`` gives them; an argument without a text stays.
+
+    Raises:
+        ValueError: if an argument that is no string is no JSON any more, or is unknown, or nothing has changed.
+    """
+    arguments = dict(call.arguments)
+    for name, text in texts.items():
+        if name not in arguments or not isinstance(text, str):
+            raise ValueError(f"{name} is no argument of this call")
+        try:
+            arguments[name] = text if isinstance(arguments[name], str) else json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"{name} is not JSON: {error}") from error
+    if arguments == call.arguments:
+        raise ValueError("nothing has been changed")
+    return call.model_copy(update={"arguments": arguments})
+
+
+def main_argument(call: ToolCall) -> str:
+    """The name of the argument that a person changes first: the code, the command, the content; empty for none."""
+    texts = {name: value for name, value in call.arguments.items() if isinstance(value, str)}
+    return next(
+        (name for name in ("code", "command", "content", "replace", "url") if name in texts), next(iter(texts), "")
+    )
+
+
+def read_typed(line: str, call: ToolCall) -> Approval:
+    """As ``read_answer``; ``e TEXT`` runs the call with that text in the place of its code, command or content.
+
+    Raises:
+        ValueError: if there is no such text to change; the text says so.
+    """
+    first, _, text = line.strip().partition(" ")
+    if first.lower() != "e":
+        return read_answer(line)
+    name = main_argument(call)
+    if not text.strip() or not name:
+        raise ValueError("write e and, behind it, what to run instead" if name else "this call has no text to change")
+    return Approval(approved=True, edited=with_texts(call, {name: text}))
+
+
 def read_answer(line: str) -> Approval:
-    """The approval that a typed answer is: yes only for y or yes; what follows a no goes to the model."""
+    """The approval that a typed answer is: yes only for y or yes, a for the kind; what follows a no goes to the model."""
     answer, _, word = line.strip().partition(" ")
     if answer.lower() in ("y", "yes"):
         return Approval(approved=True)
+    if line.strip().lower() == "a":
+        return Approval(approved=True, scope="kind")
     said = word if answer.lower() in ("n", "no", "") else line.strip()
     return Approval(approved=False, reason="a person said no" + (f": {said.strip()}" if said.strip() else ""))

@@ -153,10 +153,10 @@ def _alike(answered: JudgedCall, others: Sequence[JudgedCall]) -> list[JudgedCal
     kind = kind_of(approval.edited or answered.call, answered.source)
     alike = []
     for other in others:
-        if other.approval is None and set(kind_of(other.call, other.source).keys) <= set(kind.keys):
-            if other.call.name == answered.call.name:
-                other.approval = Approval(approved=True, by=approval.by, reason=f"allowed with others: {kind.words}")
-                alike.append(other)
+        theirs = kind_of(other.call, other.source)
+        if other.approval is None and theirs.tool == kind.tool and set(theirs.keys) <= set(kind.keys):
+            other.approval = Approval(approved=True, by=approval.by, reason=f"allowed with others: {kind.words}")
+            alike.append(other)
     return alike
 
 

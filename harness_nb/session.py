@@ -70,7 +70,7 @@ class Session:
         self._record = Record(store, session_id, self._past)
         self._chain = Chain(self._past)
         self._conversation = Conversation(self._past)
-        self._grants = safeguards.grants_of(self._past)
+        self.grants = safeguards.grants_of(self._past)
         self.kernel = kernel
         self._place = Workplace(settings, kernel, store.folder, self._keeper.masker.holds_known)
         self._cells = Cells(kernel, self._firewall, time.monotonic, self._place.inspect, self._questions.working_time)
@@ -225,6 +225,10 @@ class Session:
             async for item in items:
                 yield item
 
+    def note(self, event: ev.Event) -> None:
+        """Record something that happened between two prompts; in the loop of the session."""
+        self._conversation.apply(self._add(event))
+
     async def aclose(self) -> list[str]:
         """End the kernel and let go of the files; what a person should know of the last save of the notebook."""
         await self.kernel.aclose()
@@ -347,7 +351,7 @@ class Session:
             judge=None if playing else self._keeper.judge(self._models.judge),
             thresholds=self._models.thresholds,
             conversation=self._conversation,
-            grants=safeguards.under(settings, self._grants, self.kernel),
+            grants=safeguards.under(settings, self.grants, self.kernel),
         )
 
     @property
@@ -369,7 +373,7 @@ class Session:
         """Record an event; count what this prompt has taken."""
         stamped = self._record.add(self._keeper.event(event))
         self._chain.apply(stamped)
-        self._grants.apply(event)
+        self.grants.apply(event)
         if self._ground is not None:
             self._ground.apply(stamped)
         if (usage := ev.usage_of(stamped)) is not None:

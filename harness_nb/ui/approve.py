@@ -1,4 +1,7 @@
-"""Questions in the notebook: the engine asks, the cell's own thread reads the answer, and nothing waits in vain.
+"""Questions in the notebook: the engine asks, the person clicks or types, and nothing waits in vain.
+
+A ladder: where nobody can answer, denied at once; where a page shows buttons, they are waited for, however long it
+takes; elsewhere the cell's own thread reads a typed answer. The verbs ``approve`` and ``deny`` answer besides.
 
 The session calls ``CellApprover.ask`` and ``answer`` in the engine; the ticks of the waiting ``%%agent`` cell call
 ``answer_questions`` in the main thread, because ``input()`` belongs there. Where the request says that nobody can
@@ -17,8 +20,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from harness_nb.approval import DenyApprover, asked_by_code, read_answer
+from harness_nb.approval import DenyApprover, asked_by_code, read_typed
 from harness_nb.types import Approval, Decision, ToolCall
+from harness_nb.ui.asks import Ask, Asks
+from harness_nb.ui.buttons import Buttons
+
+CHOICES = "[y/N, a: this kind, e TEXT: run TEXT instead, or n and a word to the model]"
 
 
 class Shown(Protocol):
@@ -32,6 +39,10 @@ class Shown(Protocol):
         """The running code has put a question to the person; or it has got its answer."""
         ...
 
+    def buttons(self, shown: bool) -> None:
+        """Approvals are asked for by buttons below the cell; or by a line that is typed."""
+        ...
+
 
 def read_line(question: str, secret: bool) -> str:
     """Ask the person in front of the cell; unseen if ``secret``. The kernel replaces both functions by its own."""
@@ -41,23 +52,54 @@ def read_line(question: str, secret: bool) -> str:
 class CellApprover:
     """Asks the person in front of the cell."""
 
-    def __init__(self, answerable: bool, shown: Shown) -> None:
+    def __init__(
+        self, answerable: bool, shown: Shown, asks: Asks | None = None, buttons: Buttons | None = None
+    ) -> None:
         self._answerable = answerable
         self._shown = shown
+        self._asks = asks or Asks()
+        self._buttons = buttons
         self._questions: queue.SimpleQueue[_Question] = queue.SimpleQueue()
 
     async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
-        """Post the question and wait for the cell to answer it."""
+        """Ask by buttons where a page shows them, else by a typed line; wait for the first answer, by whatever way."""
+        ask = self._asks.add(call, source, decision)
         if not self._answerable:
+            ask.close("denied, nobody was there to ask")
             return await DenyApprover("nobody can answer here").ask(call, source, decision)
         self._shown.draw()
+        typing: asyncio.Future[None] | None = None
         try:
-            line = await self._put(_Question(f"Run this {call.name} cell? [y/N, or n and a word to the model] "))
-        except _Interrupted:
-            return Approval(approved=False, reason="the person interrupted")
-        if line is None:
-            return Approval(approved=False, reason="the question could not be asked", by="nobody")
-        return read_answer(line)
+            live = self._buttons is not None and await self._buttons.offer()
+            self._shown.buttons(live)
+            if not live:
+                typing = asyncio.ensure_future(self._read_answer(ask))
+            return await ask.answer
+        finally:
+            ask.close("given up")
+            if typing is not None:
+                typing.cancel()
+            if self._buttons is not None:
+                self._buttons.settled(ask)
+
+    async def _read_answer(self, ask: Ask) -> None:
+        """Have the cell's thread ask until it is given an answer that can be."""
+        trouble = ""
+        while not ask.said:
+            many = f" {ask.number}" if len(self._asks.open()) > 1 else ""
+            text = f"{trouble}Run this {ask.call.name} cell{many}? {CHOICES} "
+            try:
+                line = await self._put(_Question(text))
+            except _Interrupted:
+                ask.settle(Approval(approved=False, reason="the person interrupted"))
+                return
+            if line is None:
+                ask.settle(Approval(approved=False, reason="the question could not be asked", by="nobody"))
+                return
+            try:
+                ask.settle(read_typed(line, ask.call))
+            except ValueError as error:
+                trouble = f"{error}. "
 
     @property
     def can_answer(self) -> bool:

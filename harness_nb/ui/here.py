@@ -18,6 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from comm import get_comm_manager
 from comm.base_comm import BaseComm
 
 from harness_nb.notebook.cells import KEY
@@ -221,17 +222,31 @@ class PageLine(BaseComm):
     """
 
     def __init__(
-        self, kernel: Any, request: Mapping[str, Any], loop: asyncio.AbstractEventLoop, data: JsonObject
+        self,
+        kernel: Any,
+        request: Mapping[str, Any],
+        loop: asyncio.AbstractEventLoop,
+        data: JsonObject,
+        target: str = TARGET,
     ) -> None:
         self._kernel = kernel
         self._request = request
         self._loop = loop
         self._heard: asyncio.Queue[JsonObject | None] = asyncio.Queue()
-        super().__init__(target_name=TARGET, data=data)
+        super().__init__(target_name=target, data=data)
 
     async def hear(self) -> JsonObject | None:
         """The next message of a page; ``None`` if one has hung up."""
         return await self._heard.get()
+
+    def open_again(self, data: JsonObject) -> None:
+        """Open it once more, for pages that have not heard of it."""
+        self.publish_msg("comm_open", data=data, target_name=self.target_name, target_module=None)
+
+    def stay(self) -> None:
+        """Go on listening after one of several pages has hung up."""
+        get_comm_manager().register_comm(self)
+        self._closed = False
 
     def publish_msg(
         self,

@@ -20,8 +20,10 @@ from rich.console import Console
 from harness_nb.errors import HarnessError, UsageError
 from harness_nb.options import parse_options
 from harness_nb.settings import Settings
-from harness_nb.ui import models_verb, recorded, verbs
+from harness_nb.ui import approvals_verb, models_verb, recorded, verbs
 from harness_nb.ui.approve import CellApprover, can_answer
+from harness_nb.ui.asks import Asks
+from harness_nb.ui.buttons import Buttons
 from harness_nb.ui.current import CurrentSession, Task, notebook_folder
 from harness_nb.ui.desk import CellDesk, TerminalDesk, show
 from harness_nb.ui.engine import engine
@@ -63,7 +65,12 @@ class AgentMagics(Magics):
         super().__init__(shell)
         self.current = CurrentSession()
         self.run: Run | None = None
-        self.more_verbs = [(f"{models_verb.VERB} {models_verb.FORM}", models_verb.WORDS), *recorded.lines_of_help()]
+        self.asks = Asks()
+        self.more_verbs = [
+            *approvals_verb.lines_of_help(),
+            (f"{models_verb.VERB} {models_verb.FORM}", models_verb.WORDS),
+            *recorded.lines_of_help(),
+        ]
         engine().before_close(self.current.aclose)
         engine().submit(self.current.prepare(notebook_folder()))
 
@@ -86,12 +93,14 @@ class AgentMagics(Magics):
         try:
             if verb in recorded.FORMS:
                 self._do_recorded(verb, recorded.read_words(verb, words))
+            elif verb in approvals_verb.FORMS:
+                show(approvals_verb.RUNNERS[verb](self, words))
             elif verb == models_verb.VERB:
                 show(models_verb.model(self, **models_verb.read_words(words)))
             elif (verb or "help") in verbs.VERBS and not words.strip():
                 show(getattr(verbs, verb or "help")(self))
             else:
-                raise UsageError(verbs.unknown(line, [models_verb.VERB, *recorded.FORMS]))
+                raise UsageError(verbs.unknown(line, [models_verb.VERB, *approvals_verb.FORMS, *recorded.FORMS]))
         except HarnessError as error:
             raise short(error, f"\x1b[31m{type(error).__name__}\x1b[0m: {error}") from None
 
@@ -147,11 +156,12 @@ class AgentMagics(Magics):
         kernel = self._kernel_of_shell()
         if kernel is None:
             terminal = TerminalDisplay(Console(highlight=False))
-            return terminal, CellApprover(sys.stdin.isatty(), terminal)
+            return terminal, CellApprover(sys.stdin.isatty(), terminal, self.asks)
         request = kernel.get_parent("shell")
         canvas = Canvas(KernelPublisher(kernel, request))
         cell = CellDisplay(Screen(time.monotonic), canvas, notebook_folder())
-        return cell, CellApprover(can_answer(request, os.environ), cell)
+        buttons = Buttons(kernel, request, self.asks)
+        return cell, CellApprover(can_answer(request, os.environ), cell, self.asks, buttons)
 
     def _cell_id(self) -> str:
         """The id of the cell that runs, where the front-end says it."""

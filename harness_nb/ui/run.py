@@ -50,6 +50,10 @@ class Display(Protocol):
         """The running code has put a question to the person; or it has got its answer."""
         ...
 
+    def buttons(self, shown: bool) -> None:
+        """Approvals are asked for by buttons below the cell; or by a line that is typed."""
+        ...
+
 
 class Questions(Approver, Protocol):
     """An approver whose questions are answered by the waiting cell."""

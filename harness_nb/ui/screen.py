@@ -62,7 +62,9 @@ class Screen:
         self._turn = 0
         self._usage = Usage()
         self._ended: Bundle | None = None
-        self._asking = False
+        self._asked: set[str] = set()
+        self.buttons = False
+        """Whether approvals are asked for by buttons, and not by a line below the cell's output."""
         self._code_asks = False
         self._asking_call: Call | None = None
         self._activity = ""
@@ -99,7 +101,7 @@ class Screen:
     @property
     def asking(self) -> bool:
         """Whether a question to the person is open."""
-        return self._asking or self._code_asks
+        return (bool(self._asked) and not self.buttons) or self._code_asks
 
     def ask(self, open: bool) -> None:
         """The code of the latest call that runs asks the person; or it has got its answer."""
@@ -164,7 +166,7 @@ class Screen:
         if call is None or (isinstance(item, ev.CallDecided) and call.over):
             call = self._calls[item.call_id] = self._add(Call(item.name, quiet=item.name == SETUP))
         call.apply(item)
-        self._asking = isinstance(item, ev.ApprovalAsked)
+        self._note_question(item)
         match item:
             case ev.CallDecided() if item.name == WAIT:
                 self._do("watching a call that runs")
@@ -172,6 +174,13 @@ class Screen:
                 self._do("starting the tool kernel" if item.name == SETUP else f"running {item.name}")
             case _:
                 pass
+
+    def _note_question(self, item: ev.CallEvent) -> None:
+        if isinstance(item, ev.ApprovalAsked):
+            self._asked.add(item.call_id)
+            self._do("waiting for your answer")
+        elif isinstance(item, ev.ApprovalAnswered | ev.ResultAdded):
+            self._asked.discard(item.call_id)
 
     def _apply_note(self, item: NoteItem) -> None:
         match item:
@@ -225,7 +234,7 @@ class Screen:
 
     def _end(self, event: ev.SessionEnded) -> None:
         self._stop_sections()
-        self._asking = self._code_asks = False
+        self._asked, self._code_asks = set(), False
         self._ended = ended_line(event, self._checks, self.link)
 
     def _stop_sections(self) -> None:
@@ -265,6 +274,11 @@ class CellDisplay:
     def ask(self, open: bool) -> None:
         """The running code has put a question to the person, which the front-end shows below; or it has its answer."""
         self._screen.ask(open)
+        self.draw()
+
+    def buttons(self, shown: bool) -> None:
+        """Approvals are asked for by buttons below the cell; or by a line that is typed."""
+        self._screen.buttons = shown
         self.draw()
 
     def draw(self) -> None:

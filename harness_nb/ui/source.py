@@ -34,6 +34,13 @@ TITLE_LENGTH = 100
 """Characters of a call's title."""
 
 
+def coloured(source: str) -> list[tuple[str, str]]:
+    """The source in pieces of text, each with its colour, empty for none; control characters written out."""
+    head, lexer, body = _parts(visible(source))
+    pieces = [(head, _COLOURS[Token.Name.Decorator])] if head else []
+    return [*pieces, *((text, _colour(kind) or "") for kind, text in (lex(body, lexer) if body else ()))]
+
+
 def highlight(source: str) -> str:
     """The source as HTML spans with inline styles, without a frame around it."""
     head, lexer, body = _parts(visible(source))

@@ -58,6 +58,9 @@ class TerminalDisplay:
         if open:
             self._line("")
 
+    def buttons(self, shown: bool) -> None:
+        """There are none in a terminal."""
+
     def apply(self, item: ev.Event | Delta) -> None:
         """Write one item."""
         match item:

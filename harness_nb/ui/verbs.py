@@ -17,6 +17,7 @@ from harness_nb.record import list_sessions, read_record
 from harness_nb.settings import Settings
 from harness_nb.types import Usage
 from harness_nb.ui import html
+from harness_nb.ui.asks import Asks
 from harness_nb.ui.costs import cost_table
 from harness_nb.ui.current import CurrentSession, notebook_folder
 from harness_nb.ui.html import Link
@@ -39,6 +40,7 @@ class Desk(Protocol):
     current: CurrentSession
     run: Run | None
     more_verbs: Sequence[tuple[str, str]]
+    asks: Asks
 
     @property
     def running(self) -> bool:
@@ -64,6 +66,7 @@ def status(desk: Desk) -> Bundle:
         ("so far", ", ".join([count_turns(session.turns), *_usage(session.usage, session.turns)])),
         ("notebook", link_to(session.notebook_path)),
     ]
+    rows += [(f"approval {ask.number}", f"{ask.title}: {ask.decision.reason}") for ask in desk.asks.open()]
     return html.table([], rows)
 
 

@@ -23,6 +23,9 @@ class Display:
     def ask(self, open: bool) -> None:
         self.told.append("asked" if open else "answered")
 
+    def buttons(self, shown: bool) -> None:
+        self.told.append("buttons" if shown else "typed")
+
 
 async def read_once(approver: CellApprover, line: str | BaseException) -> tuple[str, bool]:
     """What is asked, and whether secretly, when the cell's thread reads this."""
@@ -60,7 +63,7 @@ async def test_nobody_can_answer_means_no_at_once() -> None:
 async def test_the_cell_is_drawn_and_then_asked() -> None:
     display = Display()
     assert (await answered(CellApprover(answerable=True, shown=display), "y")).approved
-    assert display.told == ["draw"]
+    assert display.told == ["draw", "typed"]
 
 
 async def test_only_a_clear_yes_is_one_and_a_word_goes_to_the_model() -> None:
@@ -80,13 +83,8 @@ async def test_a_front_end_that_cannot_ask_means_no() -> None:
 async def test_an_interrupt_answers_no_and_goes_on() -> None:
     approver = CellApprover(answerable=True, shown=Display())
     task = asyncio.ensure_future(approver.ask(CALL, "", ASK))
-    await asyncio.sleep(0)
-
-    def interrupted(question: str, secret: bool) -> str:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        approver.answer_questions(interrupted)
+        await read_once(approver, KeyboardInterrupt())
     assert (await task).reason == "the person interrupted"
 
 

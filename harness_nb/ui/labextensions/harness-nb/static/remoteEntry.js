@@ -16,6 +16,7 @@
   "use strict";
 
   const NAME = "harness-nb";
+  const APPROVALS = new URL("approvals.js", document.currentScript.src); // buttons below a cell that waits
   const TARGET = "harness_nb.cells";
   const VERSION = 1;
   const KEY = "harness_nb"; // all machine data of a cell is under this metadata key
@@ -206,10 +207,18 @@
 
   function activate(app, notebooks, consoles) {
     const page = { id: Math.random().toString(36).slice(2), name: `${app.name} ${app.version}` };
+    import(APPROVALS)
+      .then((approvals) => each(notebooks, consoles, (panel) => approvals.watch(page, notebooks, panel)))
+      .catch((error) => console.error(`${NAME}:`, error));
+    each(notebooks, consoles, (panel) => watch(page, notebooks, panel));
+  }
+
+  /** Do it for each notebook and console, also for those to come. */
+  function each(notebooks, consoles, act) {
     // Of several connections of a page to one kernel only the first gets comms, and that may be a console's.
     for (const tracker of [notebooks, consoles].filter(Boolean)) {
-      tracker.forEach((panel) => watch(page, notebooks, panel));
-      tracker.widgetAdded.connect((_, panel) => watch(page, notebooks, panel));
+      tracker.forEach(act);
+      tracker.widgetAdded.connect((_, panel) => act(panel));
     }
   }
 
