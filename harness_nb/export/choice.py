@@ -161,7 +161,8 @@ class _Chooser:
         """Whether a needed statement is the one at which its cell failed; it cannot be run again."""
         if not needed.broken:
             return False
-        names = needed.effects.binds | needed.effects.changes | needed.effects.touches
+        happening = [needed.effects, *needed.bodies]
+        names = {name for one in happening for name in one.binds | one.changes | one.touches}
         named = ", ".join(sorted(names & (by.effects.uses | {n for body in by.bodies for n in body.uses}))) or "data"
         certain = needed.broken == "surely" or bool(
             {name for one in [needed.effects, *needed.bodies] for name in one.changes | one.binds} & by.effects.uses
