@@ -8,7 +8,7 @@ from contextlib import aclosing
 from harness_nb import events as ev
 from harness_nb.context import words
 from harness_nb.policy import decide
-from harness_nb.toolset import FILE_TIMEOUT, REBUILD, WAIT
+from harness_nb.toolset import FILE_TIMEOUT, INVALID, REBUILD, WAIT
 from harness_nb.types import Decision, Status, ToolCall, text_content
 from harness_nb.watch import pattern_problem
 from harness_nb.work import Item, Work
@@ -17,7 +17,7 @@ from harness_nb.work import Item, Work
 async def run_call(work: Work, call: ToolCall) -> AsyncGenerator[Item]:
     """One tool call: judge it, run it as a cell, give back what came of it."""
     if problem := work.tools.problem(call):
-        decision = Decision(verdict="deny", reason=problem, policy="deny_invalid_calls")
+        decision = Decision(verdict="deny", reason=problem, policy=INVALID)
         yield ev.CallDecided(call_id=call.call_id, name=call.name, call=call, source="", decision=decision)
         yield result_of(call, Status.ERROR, problem)
         return

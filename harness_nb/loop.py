@@ -162,13 +162,11 @@ async def _judge(work: Work, summary: str) -> AsyncGenerator[Item]:
     if running := work.cells.running():
         yield ev.FinishRejected(reason=words.still_running([cell.call.call_id for cell in running]))
         return
-    passed, failures = 0, []
+    checks = []
     async for check in work.gate():
         yield check
-        passed += check.passed
-        if not check.passed:
-            failures.append(check)
-    if failures:
-        yield ev.FinishRejected(reason=words.refused(failures))
+        checks.append(check)
+    if all(check.passed for check in checks):
+        yield ev.FinishAccepted(summary=summary, checks=len(checks))
     else:
-        yield ev.FinishAccepted(summary=summary, checks=passed)
+        yield ev.FinishRejected(reason=words.refused(checks))

@@ -11,7 +11,7 @@ from typing import Any
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover, FixedApprover
 from harness_nb.cells import Cells
-from harness_nb.context import Conversation
+from harness_nb.context import Conversation, words
 from harness_nb.errors import KernelError, ModelError
 from harness_nb.kernel import FakeKernel
 from harness_nb.kernel.fake import Answer
@@ -173,7 +173,7 @@ async def test_a_denied_call_is_told_and_does_not_run() -> None:
     assert kernel.executed == []
     assert only(events, ev.ResultAdded)[0].status is Status.DENIED
     assert model.requests[1][-1].text.startswith("BLOCKED: the path ../secrets.txt is outside the workspace")
-    assert "ind another way" in model.requests[1][-1].text
+    assert "Nothing of this call was run" in model.requests[1][-1].text
 
 
 async def test_an_ask_goes_to_the_approver_and_its_answer_counts() -> None:
@@ -199,6 +199,14 @@ async def test_a_failing_check_goes_back_to_the_model() -> None:
     assert types(events).count("finish_rejected") == 1
     assert "This check failed with exit status 1: make\nsaid" in model.requests[1][-1].text
     assert (events[-1].reason, only(events, ev.FinishAccepted)[0].checks) == ("finished", 1)
+
+
+def test_a_refusal_says_what_passed_too() -> None:
+    about = {"exit_code": None, "output": "said", "elapsed": 0.1}
+    checks = [ev.CheckFinished(command=name, passed=name == "files", **about) for name in ("files", "make")]
+    said = words.refused(checks)
+    assert said.startswith("Not finished: a check failed.") and "This check failed: make\nsaid" in said
+    assert said.endswith("Passed: files")
 
 
 async def test_a_reply_without_calls_ends_like_a_finish_and_is_checked() -> None:

@@ -87,11 +87,16 @@ def _rules(surroundings: Surroundings) -> str:
         names = ", ".join(surroundings.read_only)
         lines.append(
             f"- These files are read-only: {names}. Do not change, move, delete or add any; a finish fails if they "
-            "differ from the start."
+            "differ from the start (`__pycache__` and other caches do not count)."
         )
     for command in surroundings.checks:
         lines.append(
             f"- A finish counts only when this command, run by the harness in the workspace, exits with 0: `{command}`"
+        )
+    if surroundings.checks:
+        lines.append(
+            "- If that cannot be had honestly, or only a question was asked, finish with the truth all the same: what "
+            "is done, what is not, and why. Never bend files or results to make a check pass."
         )
     if any(re.search(r"(^|\s)/(?!\S*bin/)", command) for command in surroundings.checks):
         lines.append("- Files outside the workspace that such a command names are not for you.")

@@ -54,17 +54,17 @@ def rebuilt_for_fork(steps: int, differences: Sequence[str]) -> str:
 def blocked(reason: str) -> str:
     """The result of a call that a rule or a person refused."""
     return (
-        f"BLOCKED: {reason}. That holds for every tool. Find another way that needs no such step, or do without and "
-        "say so in your summary."
+        f"BLOCKED: {reason}.\nNothing of this call was run. The same step is refused through any other tool too: go on "
+        "without it and say so in your summary, or say what you need."
     )
 
 
-def refused(failures: Sequence[CheckFinished]) -> str:
-    """Why a finish does not count."""
-    told = "\n\n".join(_failure(check) for check in failures)
-    return (
-        f"Not finished: {'a check' if len(failures) == 1 else 'checks'} failed. Mend it, then finish again.\n\n{told}"
-    )
+def refused(checks: Sequence[CheckFinished]) -> str:
+    """Why a finish does not count: those of ``checks`` that failed, with what they printed; those that passed."""
+    failures = [check for check in checks if not check.passed]
+    head = f"Not finished: {'a check' if len(failures) == 1 else 'checks'} failed. Mend it, then finish again."
+    passed = [f"Passed: {check.command}" for check in checks if check.passed]
+    return "\n\n".join([head, *map(_failure, failures), *(["\n".join(passed)] if passed else [])])
 
 
 def taken_as_finish(reason: str) -> str:

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from harness_nb import events as ev
 from harness_nb.ports import CallDelta, Delta, ReasoningDelta, TextDelta, Withdrawn
+from harness_nb.toolset import INVALID
 from harness_nb.types import Status
 from harness_nb.ui.last_line import count_turns, duration, usage_words
 from harness_nb.ui.source import call_title, visible
@@ -24,6 +25,9 @@ from harness_nb.ui.written import WrittenOutputs
 
 SOURCE_LINES = 12
 """Lines of a cell's source that are shown; the whole is in the session notebook."""
+
+CHECK_LINES = 3
+"""Last lines of a failed check's output that are shown; the whole is in the session notebook."""
 
 _COLOURS = {Status.OK: "green", Status.ERROR: "red", Status.KERNEL_DIED: "red"}
 
@@ -111,6 +115,8 @@ class TerminalDisplay:
             case ev.CheckFinished():
                 words, colour = ("passed", "green") if event.passed else ("failed", "red")
                 self._line(f"check {words}: {event.command} · {duration(event.elapsed)}", colour)
+                if not event.passed:
+                    self._line("\n".join(event.output.rstrip().splitlines()[-CHECK_LINES:]), "dim")
             case ev.FinishAccepted() if self._summary and event.summary.strip() != self._said.strip():
                 self._line(event.summary)
             case ev.FinishRejected():
@@ -133,14 +139,15 @@ class TerminalDisplay:
         title = Text.assemble("\n", (event.name, "bold cyan"), " ", call_title(event.name, event.call.arguments))
         self._print(title, no_wrap=True, overflow="ellipsis")
         lines = visible(event.source).splitlines()
-        if lines:
+        if lines and _says_more(event, self._console.width):
             limit = len(lines) if event.decision.verdict == "ask" else SOURCE_LINES
             more = [f"# … {len(lines) - limit} more lines"] if len(lines) > limit else []
             language = "bash" if lines[0].startswith("%%bash") else "python"
             code = "\n".join([*lines[:limit], *more])
             self._print(Syntax(code, language, background_color="default", word_wrap=True))
         if event.decision.verdict == "deny":
-            self._line(f"⊘ denied: {event.decision.reason}", "yellow")
+            invalid = event.decision.policy == INVALID
+            self._line(f"{'✗ not run' if invalid else '⊘ denied'}: {event.decision.reason}", "yellow")
 
     def _end(self, event: ev.SessionEnded) -> None:
         words = event.reason.replace("_", " ") + (f": {event.text}" if event.text else "")
@@ -176,3 +183,13 @@ class TerminalDisplay:
     def _print(self, *what: Any, **how: Any) -> None:
         self._redraw("")
         self._console.print(*what, **how)
+
+
+def _says_more(event: ev.CallDecided, width: int) -> bool:
+    """Whether the source of a cell tells a person more than its title: not where the title is all of it."""
+    if event.decision.verdict == "ask":
+        return True
+    lines = event.source.splitlines()
+    if lines[:1] == ["%%bash"] and len(lines) == 2:
+        return len(event.name) + 1 + len(lines[1]) > width
+    return len(lines) > 1 or not event.source.startswith(f"{event.name}(")

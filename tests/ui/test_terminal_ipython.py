@@ -9,7 +9,8 @@ from ui_cells import decided, finished, output, replied, result, started
 
 from harness_nb import events as ev
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
-from harness_nb.types import Approval, Decision, Status
+from harness_nb.toolset import INVALID
+from harness_nb.types import Approval, Decision, Status, ToolCall
 from harness_nb.ui.terminal import SOURCE_LINES, TerminalDisplay
 
 ASK = Decision(verdict="ask", reason="it deletes folders", policy="p")
@@ -81,6 +82,28 @@ def test_what_the_harness_says_is_there() -> None:
     assert shown.splitlines()[-1] == (
         "limit: the limit is reached · 3 turns · tokens unknown · 2 s · harness_sessions/s.ipynb"
     )
+
+
+def test_a_failed_check_shows_the_end_of_what_it_printed() -> None:
+    output = "\n".join(f"line {number}" for number in range(20)) + "\nFAILED (errors=5)\n"
+    shown = written([ev.CheckFinished(command="pytest", passed=False, exit_code=1, output=output, elapsed=1.0)])
+    assert "line 19\nFAILED (errors=5)" in shown and "line 16" not in shown
+
+
+def test_a_call_that_fits_no_tool_is_not_said_to_be_denied() -> None:
+    wrong = Decision(verdict="deny", reason="file_path is not a parameter", policy=INVALID)
+    shown = written([decided("", wrong)])
+    assert "✗ not run: file_path is not a parameter" in shown and "denied" not in shown
+    assert "⊘ denied: no" in written([decided("x", Decision(verdict="deny", reason="no", policy="p"))])
+
+
+def test_a_call_whose_title_says_it_all_is_written_once() -> None:
+    short = ToolCall(call_id="c1", name="bash", arguments={"command": "ls data"})
+    allow = Decision(verdict="allow", reason="", policy="p")
+    event = ev.CallDecided(call_id="c1", name="bash", call=short, source="%%bash\nls data", decision=allow)
+    assert written([event]).count("ls data") == 1
+    asked = written([event.model_copy(update={"decision": ASK})])
+    assert asked.count("ls data") == 2, "what a person is asked about is shown whole"
 
 
 def test_a_failure_is_written() -> None:
