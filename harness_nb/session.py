@@ -320,9 +320,10 @@ class Session:
         unknown = [cell.call_id for cell in past.unknown_cells(self._past)]
         text = words.resumed(self._cells.names, unknown)
         if past.is_fresh_fork(self._past):
-            steps = [step for step in past.steps_of(self._past) if step.call.name == MAIN and step.status is Status.OK]
+            done = past.steps_of(self._past)
+            steps = [step for step in done if step.call.name == MAIN and step.status is Status.OK]
             differences = await self._cells.retake(steps)
-            text = words.rebuilt_for_fork(len(steps), differences)
+            text = words.rebuilt_for_fork(len(done), len(steps), differences, self._cells.names)
             for said in differences:
                 yield ev.Warned(text=said)
         yield ev.Nudged(reason=reason, text=text)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness_nb.context.names import describe_loss
+from harness_nb.context.names import describe_loss, list_names
 from harness_nb.events import CheckFinished
 from harness_nb.ports import ExecuteReply
 from harness_nb.types import JsonObject
@@ -37,18 +37,27 @@ def resumed(names: Sequence[JsonObject], unknown: Sequence[str] = ()) -> str:
     ``unknown`` are the ids of calls whose outcome nobody knows.
     """
     doubt = f" The outcome of {', '.join(unknown)} is unknown: look before you repeat it." if unknown else ""
+    if not names:
+        return f"The session is continued in a fresh kernel; files are as they were left.{doubt}"
     return (
         f"The session is continued in a fresh kernel: files are as they were left, but {describe_loss(names)}. "
         f"Load again what you need, or call rebuild.{doubt}"
     )
 
 
-def rebuilt_for_fork(steps: int, differences: Sequence[str]) -> str:
-    """The first word of a fork, whose kernel was rebuilt from ``steps`` cells; ``differences`` are sentences."""
+def rebuilt_for_fork(step: int, cells: int, differences: Sequence[str], names: Sequence[JsonObject]) -> str:
+    """The first word of a fork behind ``step``, whose kernel was rebuilt from ``cells`` of its python cells.
+
+    ``differences`` are sentences; ``names`` is the manifest of the kernel now.
+    """
     told = f" These came out differently than recorded: {' '.join(differences)}" if differences else ""
-    rebuilt = f"was rebuilt by running {steps} earlier python {'cell' if steps == 1 else 'cells'} again"
-    how = rebuilt if steps else "is a fresh one, for no python cell had been run by then"
-    return f"The session goes on from an earlier step. The files are as they were then, and the kernel {how}.{told}"
+    rebuilt = f"was rebuilt by running {cells} earlier python {'cell' if cells == 1 else 'cells'} again"
+    how = rebuilt if cells else "is a fresh one, for no python cell had been run by then"
+    there = f" It has {list_names(names)}." if cells and names else ""
+    return (
+        f"The session goes on behind step {step}: what was done after it does not count. The files are as they were "
+        f"then, and the kernel {how}.{there}{told}"
+    )
 
 
 def blocked(reason: str) -> str:
