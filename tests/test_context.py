@@ -26,14 +26,14 @@ def result(call_id: str, text: str = "done") -> ev.ResultAdded:
 
 def test_the_prompt_has_its_sections() -> None:
     prompt = system_prompt(SURROUNDINGS)
-    for words in (
+    for wanted in (
         "Use tabs.",
         "- Python: 3.11",
         "tests/**",
         "`make check`",
         "plotting: How to plot (.agents/skills/plotting/SKILL.md)",
     ):
-        assert words in prompt
+        assert wanted in prompt
     assert "AGENTS.md" not in system_prompt(Surroundings(environment={}))
 
 
