@@ -30,9 +30,6 @@ from harness_nb.toolset import FINISH
 from harness_nb.types import Message, Status, ToolCall
 from harness_nb.work import Item, Work
 
-MAX_REFUSALS = 5
-"""A finish that was refused this often ends the work."""
-
 
 async def run(work: Work, conversation: Conversation) -> AsyncGenerator[Item]:
     """Work on the last prompt of ``conversation`` until a finish is accepted or a limit is reached.
@@ -91,7 +88,7 @@ async def _turns(work: Work, conversation: Conversation, budget: Budget) -> Asyn
         if finished:
             yield budget.end("finished", "", work.clock())
             return
-        if refusals >= MAX_REFUSALS:
+        if refusals >= words.MAX_REFUSALS:
             yield budget.end("rejected", f"the finish was refused {refusals} times", work.clock())
             return
     yield limit

@@ -182,7 +182,7 @@ def finish(
 ) -> str:
     """Say that the task is done. The harness then runs its own checks; if one fails, you get its output and go on.
 
-    Call it alone and last: calls behind it in the same reply are not run.
+    Call it last: calls behind it in the same reply are not run.
     """
     return ""
 

@@ -15,7 +15,7 @@ from harness_nb.context import Conversation, words
 from harness_nb.errors import KernelError, ModelError
 from harness_nb.kernel import FakeKernel
 from harness_nb.kernel.fake import Answer
-from harness_nb.loop import MAX_REFUSALS, run
+from harness_nb.loop import run
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace
 from harness_nb.ports import Approver, Delta, ExecuteReply, ModelSettings, Output, TextDelta
@@ -219,7 +219,7 @@ async def test_a_reply_without_calls_ends_like_a_finish_and_is_checked() -> None
 
 async def test_refusals_are_capped() -> None:
     events, *_ = await work_on(calls(("finish", {"summary": "done"})), gate=(False,))
-    assert types(events).count("finish_rejected") == MAX_REFUSALS
+    assert types(events).count("finish_rejected") == words.MAX_REFUSALS
     assert events[-1].reason == "rejected"
 
 

@@ -95,8 +95,9 @@ def _rules(surroundings: Surroundings) -> str:
         )
     if surroundings.checks:
         lines.append(
-            "- If that cannot be had honestly, or only a question was asked, finish with the truth all the same: what "
-            "is done, what is not, and why. Never bend files or results to make a check pass."
+            "- Never bend files or results to make a check pass. If it cannot pass honestly, or only a question was "
+            "asked, finish with a summary of what is done, what is not, and why; that such a finish is refused, and "
+            "the work ends as not finished, is right then."
         )
     if any(re.search(r"(^|\s)/(?!\S*bin/)", command) for command in surroundings.checks):
         lines.append("- Files outside the workspace that such a command names are not for you.")

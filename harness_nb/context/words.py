@@ -12,6 +12,9 @@ from harness_nb.events import CheckFinished
 from harness_nb.ports import ExecuteReply
 from harness_nb.types import JsonObject
 
+MAX_REFUSALS = 5
+"""A finish that was refused this often ends the work."""
+
 CUT_OFF = "Your reply was cut off at the output limit and has no whole tool call. Go on, in smaller steps."
 EMPTY = "Your reply was empty. Go on with the task, or call finish if it is done."
 BEHIND_FINISH = "Not run: it stood behind finish in the same reply."
@@ -71,7 +74,11 @@ def blocked(reason: str) -> str:
 def refused(checks: Sequence[CheckFinished]) -> str:
     """Why a finish does not count: those of ``checks`` that failed, with what they printed; those that passed."""
     failures = [check for check in checks if not check.passed]
-    head = f"Not finished: {'a check' if len(failures) == 1 else 'checks'} failed. Mend it, then finish again."
+    head = (
+        f"Not finished: {'a check' if len(failures) == 1 else 'checks'} failed. Mend it, then finish again. If that "
+        f"cannot be done honestly, say so in the summary and finish again: after {MAX_REFUSALS} refusals in all the work "
+        "ends as not finished, with what you said."
+    )
     passed = [f"Passed: {check.command}" for check in checks if check.passed]
     return "\n\n".join([head, *map(_failure, failures), *(["\n".join(passed)] if passed else [])])
 

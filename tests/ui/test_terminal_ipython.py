@@ -92,9 +92,23 @@ def test_a_failed_check_shows_the_end_of_what_it_printed() -> None:
 
 def test_a_call_that_fits_no_tool_is_not_said_to_be_denied() -> None:
     wrong = Decision(verdict="deny", reason="file_path is not a parameter", policy=INVALID)
-    shown = written([decided("", wrong)])
+    shown = written([decided("", wrong, file_path="a")])
+    assert '{"file_path": "a"}' in shown
     assert "✗ not run: file_path is not a parameter" in shown and "denied" not in shown
     assert "⊘ denied: no" in written([decided("x", Decision(verdict="deny", reason="no", policy="p"))])
+
+
+def test_a_call_that_was_not_run_says_why_and_one_that_ran_does_not_say_it_twice() -> None:
+    assert "✗ Not run, the kernel is busy." in written(
+        [decided("x"), result(Status.ERROR, "Not run, the kernel is busy.")]
+    )
+    ran = [decided("x"), started("x"), finished(Status.ERROR), result(Status.ERROR, "told already")]
+    assert "told already" not in written(ran)
+
+
+def test_a_wait_that_ends_before_its_call_does_not_take_its_name() -> None:
+    still = ev.ResultAdded(call_id="c2", name="wait", status=Status.RUNNING, content=())
+    assert "▶ still running" in written([still]) and "c2" not in written([still])
 
 
 def test_a_call_whose_title_says_it_all_is_written_once() -> None:
