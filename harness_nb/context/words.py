@@ -76,8 +76,8 @@ def refused(checks: Sequence[CheckFinished]) -> str:
     failures = [check for check in checks if not check.passed]
     head = (
         f"Not finished: {'a check' if len(failures) == 1 else 'checks'} failed. Mend it, then finish again. If that "
-        f"cannot be done honestly, say so in the summary and finish again: after {MAX_REFUSALS} refusals in all the work "
-        "ends as not finished, with what you said."
+        f"cannot be done honestly, say so in the summary and finish again: after {MAX_REFUSALS} refusals in all the "
+        "work ends as not finished, with what you said."
     )
     passed = [f"Passed: {check.command}" for check in checks if check.passed]
     return "\n\n".join([head, *map(_failure, failures), *(["\n".join(passed)] if passed else [])])
