@@ -35,7 +35,9 @@ def changed_by(
         return
     if last not in purity.PURE_METHODS or in_place or changing or arguments_change:
         yield node.func.value, not (last in _IN_PLACE or in_place)
-        if last not in purity.ARGUMENT_SAFE_METHODS:
+        owner = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+        unbound = owner in purity.NAMESPACE or owner[:1].isupper()  # as in list.append(xs, 1)
+        if last not in purity.ARGUMENT_SAFE_METHODS or unbound:
             yield from ((argument, True) for argument in arguments)
             return
     yield from ((argument, True) for argument in _called_or_written(node, last))

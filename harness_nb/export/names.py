@@ -61,7 +61,7 @@ class Names:
         for one in happening:
             changed = one.changes | one.touches
             for _ in range(3):  # a name that is bound in this statement may share data with names before it
-                changed = changed.union(*(one.holds.get(name, ()) for name in changed))
+                changed = changed.union(*(one.holds.get(name, ()) for name in changed & one.binds))
             for name in changed:
                 value = self.values.get(name)
                 if value is None and not name.startswith("<"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import io
 import json
 import os
@@ -142,8 +143,12 @@ def main() -> None:
     config = Config()
     config.HistoryManager.enabled = False
     _Shell.instance(config=config, colors="nocolor")
-    gc.freeze()
-    for name, cells in json.load(sys.stdin).items():
+    sessions = json.load(sys.stdin)
+    for name in sorted(sessions, key=lambda one: "import torch" in str(sessions[one])):
+        cells = sessions[name]
+        if "import torch" in str(cells):
+            importlib.import_module("torch")  # last, since it makes each fork dearer
+        gc.freeze()
         with tempfile.TemporaryDirectory() as folder:
             events, blobs = in_a_fork(partial(record, cells, folder))
             export = clean_notebook(events, blobs.get, WorkspaceNow(Path(folder)))
