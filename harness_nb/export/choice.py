@@ -31,7 +31,7 @@ class Unresolved:
     reason: str
 
     def __str__(self) -> str:
-        verb = "reads" if "/" in self.name or "." in self.name else "needs"
+        verb = "reads" if re.search(r"^\S*[/.]\S*$", self.name) else "needs"
         return f"{self.cell} {verb} `{self.name}`, which {self.reason}"
 
 

@@ -14,7 +14,7 @@ from harness_nb.export import purity
 from harness_nb.export.effects import STAR, Effects
 from harness_nb.export.mentions import is_local_module, module_files
 from harness_nb.export.nodes import Node, Value
-from harness_nb.export.sharing import Knowledge, dotted_name
+from harness_nb.export.sharing import Knowledge, dotted_name, names_in
 
 _COMPOUND = (ast.For, ast.While, ast.If, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith, ast.Match, ast.TryStar)
 
@@ -27,17 +27,20 @@ class Names:
         self._known = known
         self._regions = 0
 
-    def knowledge(self, types: Mapping[str, str]) -> Knowledge:
-        """What reading the next statement needs to know; ``types`` are those of the names after its cell."""
-        values = self.values.items()
-        functions = {name: value.bodies for name, value in values if value.bodies and not value.stands_for}
+    def knowledge(self, statement: ast.stmt, types: Mapping[str, str]) -> Knowledge:
+        """What reading a statement needs to know; ``types`` are those of the names after its cell."""
+        wanted = set(names_in([statement]))
+        wanted = set(self.values) if wanted & purity.CODE_BUILTINS else wanted & set(self.values)
+        values = {name: self.values[name] for name in wanted}
+        functions = {name: value.bodies for name, value in values.items() if value.bodies and not value.stands_for}
         changing = {name for name, bodies in functions.items() if any(body.changes_arguments for body in bodies)}
+        modules = {name: value.stands_for for name, value in values.items() if value.stands_for}
         return Knowledge(
-            {name: value.stands_for for name, value in values if value.stands_for},
+            modules,
             frozenset(set(functions) - changing),
             frozenset(changing),
-            frozenset(name for name, value in values if value.stands_for and types.get(name) == "module"),
-            frozenset(name for name in self.values if is_consumed(types.get(name, ""))),
+            frozenset(name for name in modules if types.get(name) == "module"),
+            frozenset(name for name in values if is_consumed(types.get(name, ""))),
         )
 
     def add(self, name: str, node: Node, *, sure: bool = False) -> None:

@@ -194,6 +194,11 @@ CHANCE: dict[str, list[Cell]] = {
         "a = roll(1, 1000)",
         "print(roll(1, 1000))",
     ],
+    "rows are sampled": [
+        "import numpy as np\nimport pandas as pd\nnp.random.seed(3)\ndf = pd.DataFrame({'a': range(50)})",
+        "a = df.sample(3)",
+        "print(df.sample(3).a.tolist())",
+    ],
     "seed in a class": [
         "import random\nclass Setup:\n    def __init__(self, n):\n        random.seed(n)",
         "Setup(3)",
