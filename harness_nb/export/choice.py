@@ -165,7 +165,9 @@ class _Chooser:
         happening = [needed.effects, *needed.bodies]
         names = needed.changed.union(*(one.binds | one.changes | one.touches for one in happening))
         names &= by.effects.uses.union(*(body.uses for body in by.bodies))
-        states = [f"the generator of {state}" for state in needed.seeds & by.draws] or _libraries([needed, by])
+        states = [f"the generator of {state}" for state in (needed.seeds | needed.draws) & by.draws] or _libraries(
+            [needed, by]
+        )
         named = ", ".join(sorted(names or states)) or "data"
         if needed.broken == "surely" or self._is_certain(needed, by):
             status = needed.step.status.value

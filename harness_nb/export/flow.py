@@ -152,7 +152,11 @@ class Flow:
     def _apply(self, node: Node) -> None:
         """Let a statement happen to the state."""
         assert node.statement is not None
-        effects = node.effects = effects_of(node.statement, self.names.knowledge(node.statement, node.step.types))
+        statement = node.statement
+        match statement:
+            case ast.Assign(targets=[ast.Subscript() | ast.Attribute()], value=value) if node.broken and not node.half:
+                statement = ast.Expr(value=value)  # the store comes last, and has not happened
+        effects = node.effects = effects_of(statement, self.names.knowledge(node.statement, node.step.types))
         for text in magics_of(node):
             self._autoreload = self._autoreload or reloads(text)
             self._read_code(node, set(take_magic(text, node, self.names.values, self.code)))

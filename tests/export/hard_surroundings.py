@@ -335,6 +335,12 @@ HELPERS: dict[str, list[Cell]] = {
 """Modules of the workspace."""
 
 FAILED: dict[str, list[Cell]] = {
+    "failed store, done again": [
+        "import pandas as pd\ndf = pd.DataFrame({'a': [1, 2]})",
+        "df['c'] = df.nope",
+        "df['c'] = df.a",
+        "print(df.c.sum())",
+    ],
     "failed method halfway": [
         (
             "class Bag:\n    def __init__(self): self.xs = []\n    def fill(self, n):\n"
