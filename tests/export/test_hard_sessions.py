@@ -46,6 +46,8 @@ NAMED = {
 
 Found = dict[str, Any]
 
+pytestmark = pytest.mark.timeout(900)  # the first test waits for all sessions, about a minute of a free core
+
 
 @pytest.fixture(scope="module")
 def exports() -> dict[str, Found]:
