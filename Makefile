@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TORCH := torch==2.13.0
+# Tests mostly wait (for kernels, browsers, servers), so there are more workers than two cores; a file stays with one.
+WORKERS ?= 3
 
 .PHONY: demo test lint bench clean
 
@@ -18,7 +20,7 @@ test: $(VENV)/.test ## lint, types, the whole suite, and the notebooks of the do
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 	$(BIN)/python -m pytest --nbval -p no:cacheprovider notebooks/00_quickstart.ipynb
 
 lint: $(VENV)/.test

@@ -336,7 +336,8 @@ class Cells:
             reply = replace(reply, detail=f"{why}; {told}" if why else told)
         else:
             remedy = words.REMEDY if reply.extra.get("names_lost") and self._steps else ""
-            reply = replace(reply, detail="; ".join(filter(None, (reply.detail, remedy, why))))
+            whose = f"the time is that of {cell.call.call_id} as a whole" if call is not cell.call else ""
+            reply = replace(reply, detail="; ".join(filter(None, (reply.detail, whose, remedy, why))))
         if look is not cell.firewall:
             look.close(self._clock())
         content: tuple[Part, ...] = result_content(reply, look, self._age(cell), images, cell.firewall.metrics)

@@ -31,9 +31,6 @@ from harness_nb.toolset import FINISH
 from harness_nb.types import Message, Status, ToolCall
 from harness_nb.work import Item, Work
 
-MAX_REFUSALS = 5
-"""A finish that was refused this often ends the work."""
-
 
 async def run(work: Work, conversation: Conversation) -> AsyncGenerator[Item]:
     """Work on the last prompt of ``conversation`` until a finish is accepted or a limit is reached.
@@ -93,7 +90,7 @@ async def _turns(work: Work, conversation: Conversation, budget: Budget) -> Asyn
         if finished:
             yield budget.end("finished", "", work.clock())
             return
-        if refusals >= MAX_REFUSALS:
+        if refusals >= words.MAX_REFUSALS:
             yield budget.end("rejected", f"the finish was refused {refusals} times", work.clock())
             return
         if breaker.tripped:
@@ -172,13 +169,11 @@ async def _judge(work: Work, summary: str) -> AsyncGenerator[Item]:
     if running := work.cells.running():
         yield ev.FinishRejected(reason=words.still_running([cell.call.call_id for cell in running]))
         return
-    passed, failures = 0, []
+    checks = []
     async for check in work.gate():
         yield check
-        passed += check.passed
-        if not check.passed:
-            failures.append(check)
-    if failures:
-        yield ev.FinishRejected(reason=words.refused(failures))
+        checks.append(check)
+    if all(check.passed for check in checks):
+        yield ev.FinishAccepted(summary=summary, checks=len(checks))
     else:
-        yield ev.FinishAccepted(summary=summary, checks=passed)
+        yield ev.FinishRejected(reason=words.refused(checks))

@@ -18,10 +18,11 @@ from harness_nb import events as ev
 from harness_nb.context import words
 from harness_nb.errors import StoreError, UsageError
 from harness_nb.journal import JOURNAL
-from harness_nb.notebook import FORMAT_VERSION, events_of
+from harness_nb.notebook import FORMAT_VERSION
 from harness_nb.outputs import apply_output
 from harness_nb.outputs.outcome import outcome_digest
 from harness_nb.record import read_record
+from harness_nb.record_parts import UNREADABLE, parsed, read_notebook, read_parts, with_gaps
 from harness_nb.store import FOLDER, session_ids
 from harness_nb.types import Approval, JsonObject, Message, Status
 
@@ -34,7 +35,6 @@ REPLAY = "replay:"
 WHERE_AND_HOW = frozenset({"session", "new", "dir", "fresh", "replay", "base_url"})
 """Options that say where the work is kept and how it is come by, not what is to be done."""
 
-UNREADABLE = "a line of the record cannot be read"
 _VERSION = "harness_nb prompt 1"
 
 
@@ -88,7 +88,7 @@ class Chain:
 class RecordedCall:
     """What one call came to. ``digest`` is ``outcome_digest`` of its outputs, ``approval`` what a person answered.
 
-    ``cut``: the work was stopped in this call or before it, and was resumed later.
+    ``cut``: the work was stopped in this call or before it.
     """
 
     call_id: str
@@ -156,7 +156,7 @@ def why_not_played(workspace: Path, fingerprint: str) -> str:
     found = [each for each in _all_with(workspace, fingerprint) if each.replies and not each.whole]
     if not found:
         return ""
-    latest = max(found, key=lambda each: each.time)
+    latest = max(found, key=lambda each: (not each.replayed, each.time))
     if latest.broken:
         return f"Lines of its record in {latest.session} are lost; `harness-nb replay {latest.session}` plays the rest."
     went = f"It was worked on in {latest.session}, but not to an end ({latest.reason})"
@@ -184,20 +184,7 @@ def recordings_of(workspace: Path, session: str) -> list[Recording]:
     """
     if session not in dict(_records(workspace)):
         return []
-    return list(_recordings(session, _with_gaps(read_record(workspace, session)[0])))
-
-
-def _with_gaps(events: Iterable[ev.Event]) -> Iterator[ev.Event]:
-    """The events of a record, with the warning ``UNREADABLE`` where some are lost.
-
-    Outputs that come from a notebook have no numbers, and may be fewer than there were.
-    """
-    last, numbered = 0, True
-    for event in events:
-        if numbered and last and event.seq > last + 1:
-            yield ev.Warned(text=UNREADABLE)
-        numbered, last = event.seq > 0, event.seq or last
-        yield event
+    return list(_recordings(session, with_gaps(read_record(workspace, session)[0])))
 
 
 def recorded_changes(workspace: Path, session: str) -> list[ev.FileChange]:
@@ -206,9 +193,9 @@ def recorded_changes(workspace: Path, session: str) -> list[ev.FileChange]:
     path = folder / session / JOURNAL
     if path.is_file():
         lines = path.read_bytes().split(b"\n")
-        events: Iterable[ev.Event] = _parsed(line for line in lines if b'"files_changed"' in line)
+        events: Iterable[ev.Event] = parsed(line for line in lines if b'"files_changed"' in line)
     else:
-        events = _read_notebook(folder / f"{session}.ipynb")
+        events = read_notebook(folder / f"{session}.ipynb")
     return [change for event in events if isinstance(event, ev.FilesChanged) for change in event.changes]
 
 
@@ -229,56 +216,13 @@ def _with_fingerprint(workspace: Path, session: str, path: Path, fingerprint: st
         data = path.read_bytes()
         if fingerprint.encode("ascii") not in data:
             return []
-        events = _read_parts(data, fingerprint) if path.suffix == ".jsonl" else _read_notebook(path)
+        events = read_parts(data, fingerprint) if path.suffix == ".jsonl" else read_notebook(path)
         found = list(_recordings(session, events))
         if path.suffix == ".jsonl" and not all(each.whole for each in found if each.fingerprint == fingerprint):
             found = recordings_of(workspace, session)
     except (OSError, UsageError, StoreError):
         return []
     return [recording for recording in found if recording.fingerprint == fingerprint]
-
-
-def _read_notebook(path: Path) -> list[ev.Event]:
-    """The events of a session notebook, none where it cannot be read."""
-    try:
-        return events_of(json.loads(path.read_bytes()))
-    except (OSError, StoreError, ValueError, RecursionError):
-        return []
-
-
-def _read_parts(data: bytes, fingerprint: str) -> list[ev.Event]:
-    """The events of a journal: of its start, and of the parts about prompts with ``fingerprint``.
-
-    A line that cannot be read, is lost or is out of order becomes the warning ``UNREADABLE``.
-    """
-    parts: list[list[bytes]] = [[]]
-    inside = False
-    for line in data.split(b"\n"):
-        if b'"prompt_added"' in line[:200]:
-            inside = fingerprint.encode("ascii") in line
-            parts.append([])
-        if inside or b'"session_started"' in line[:200]:
-            parts[-1].append(line)
-    return [event for part in parts for event in _parsed_in_order(part)]
-
-
-def _parsed_in_order(lines: Iterable[bytes]) -> Iterator[ev.Event]:
-    last = 0
-    for event in _parsed(lines):
-        if last and event.seq not in (0, last + 1):
-            yield ev.Warned(text=UNREADABLE)
-        last = event.seq
-        yield event
-
-
-def _parsed(lines: Iterable[bytes]) -> Iterator[ev.Event]:
-    """The event of each line; the warning ``UNREADABLE`` for one that is none."""
-    for line in lines:
-        if line.strip():
-            try:
-                yield ev.parse_event(json.loads(line))
-            except (ValueError, TypeError, RecursionError):  # pydantic's errors are ValueErrors
-                yield ev.Warned(text=UNREADABLE)
 
 
 def _recordings(session: str, events: Iterable[ev.Event]) -> Iterator[Recording]:
@@ -368,9 +312,19 @@ class Part:
     def _learn(self, event: ev.ApprovalAnswered | ev.CellFinished | ev.ResultAdded, **facts: Any) -> None:
         self._calls.setdefault(event.call_id, {"name": event.name}).update(facts)
 
+    def _cut_at_the_end(self) -> None:
+        """Mark what the end of the work cut off: calls that were stopped, and those that have no end."""
+        calls = self._replies[-1].tool_calls if self._replies else ()
+        for call in (call for call in calls if call.name != "finish"):
+            self._calls.setdefault(call.call_id, {"name": call.name})
+            if call.call_id in self._cut_off or self._calls[call.call_id].get("status") is None:
+                self._calls[call.call_id]["cut"] = True
+
     def recording(self) -> Recording:
         """What there is of it."""
         ended = self._ended or ev.SessionEnded(reason="interrupted", text="the record ends in the middle of the work")
+        if ended.reason not in ENDED_WELL:
+            self._cut_at_the_end()
         return Recording(
             session=self._session,
             prompt=self._prompt.prompt,

@@ -157,9 +157,11 @@ def summary_line(recording: Recording, differences: Sequence[Difference]) -> str
     told = f"played from the recording of {recording.session}: {calls} call{'' if calls == 1 else 's'}"
     cut = sum(call.cut for call in recording.calls)
     told += f" ({cut} that {'was' if cut == 1 else 'were'} stopped then not run)" if cut else ""
-    told += "; lines of that record are lost, so not everything could be compared" if recording.broken else ""
+    lost = "; lines of that record are lost, so not everything could be compared" if recording.broken else ""
     if not differences:
-        return f"{told}, all as recorded; no model was called"
+        return f"{told}, all as recorded{lost}; no model was called"
     shown = "; ".join(difference.text for difference in differences[:NAMED])
     more = f"; and {len(differences) - NAMED} more" if len(differences) > NAMED else ""
-    return f"{told}, {len(differences)} came out differently: {shown}{more}; no model was called; --fresh works anew"
+    return (
+        f"{told}, {len(differences)} came out differently: {shown}{more}{lost}; no model was called; --fresh works anew"
+    )

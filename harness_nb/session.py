@@ -16,6 +16,7 @@ from typing import Any
 from harness_nb import events as ev
 from harness_nb import loop, past, safeguards
 from harness_nb.budget import add_usage
+from harness_nb.calls import result_of
 from harness_nb.cells import MAIN, Cells
 from harness_nb.context import Conversation, words
 from harness_nb.errors import HarnessError, KernelError, UsageError
@@ -33,7 +34,7 @@ from harness_nb.replaying import Difference, Playing
 from harness_nb.settings import Settings
 from harness_nb.store import SessionStore, find_session, new_session_id
 from harness_nb.toolset import Toolset, tools_for
-from harness_nb.types import Status, ToolCall, Usage, text_content
+from harness_nb.types import Status, ToolCall, Usage
 from harness_nb.work import Work
 from harness_nb.workplace import Workplace
 
@@ -288,9 +289,8 @@ class Session:
         recorded, unknown = (files_now(self._past), past.unknown_cells(self._past)) if first else (None, [])
         async for event in self._place.prepare(recorded, unknown):
             yield event
-        if self._playing is None:
-            for event in switching_events(self._conversation, self.model_name, self._settings):
-                yield event
+        for event in () if self._playing else switching_events(self._conversation, self.model_name, self._settings):
+            yield event
         if prompt is not None:
             yield ev.PromptAdded(prompt=prompt, options=self._settings.options, fingerprint=mark)
         for text in put_back:
@@ -315,12 +315,12 @@ class Session:
         """
         for event in past.closing_events(self._past):
             yield event
-        unknown = [cell.call_id for cell in past.unknown_cells(self._past)]
-        text = words.resumed(self._cells.names, unknown)
+        text = words.resumed(self._cells.names, [cell.call_id for cell in past.unknown_cells(self._past)])
         if past.is_fresh_fork(self._past):
-            steps = [step for step in past.steps_of(self._past) if step.call.name == MAIN and step.status is Status.OK]
+            done = past.steps_of(self._past)
+            steps = [step for step in done if step.call.name == MAIN and step.status is Status.OK]
             differences = await self._cells.retake(steps)
-            text = words.rebuilt_for_fork(len(steps), differences)
+            text = words.rebuilt_for_fork(len(done), len(steps), differences, self._cells.names)
             for said in differences:
                 yield ev.Warned(text=said)
         yield ev.Nudged(reason=reason, text=text)
@@ -390,8 +390,7 @@ class Session:
         async for event in self._cells.end_all():
             self._add(event)
         for call in self._conversation.open_calls:
-            content = text_content(f"Interrupted: {text}.")
-            result = ev.ResultAdded(call_id=call.call_id, name=call.name, status=Status.INTERRUPTED, content=content)
+            result = result_of(call, Status.INTERRUPTED, f"Interrupted: {text}.")
             self._conversation.apply(result)
             self._add(result)
         spent = {"turns": self._turns_spent, "usage": self._spent, "elapsed": elapsed}

@@ -216,7 +216,7 @@ def write_atomically(path: Path, text: str) -> None:
         with Draft(path, [text.encode("utf-8", "backslashreplace")]) as draft:
             draft.put_in_place()
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error}") from error
+        raise StoreError(f"{path} cannot be written ({error.strerror or error}).") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,13 @@ def bash(
 ) -> str:
     """Run a script with bash, as a fresh process in the working directory of the Python kernel.
 
-    That is the workspace, unless Python code has changed it; `python` is the kernel's own. Files persist between
-    calls; `cd`, `export`, aliases and shell variables do not, so put what belongs together into one call. There is no
-    terminal and no standard input. stdout and stderr come back in order, then the exit status if it is not 0. A
-    process started with & lives on after the call, until the session ends: send its output to a file, end it with
-    kill. A call that runs longer than `timeout` seconds (default 120, at most 3600) is not stopped: you get its
-    output so far and its id, it goes on, and `wait` watches it. Output beyond about 16,000 characters is shortened in
-    the middle; the whole of it is in a file that is named.
+    That is the workspace, unless Python code has changed it; `python` and `python3` are the kernel's own. Files
+    persist between calls; `cd`, `export`, aliases and shell variables do not, so put what belongs together into one
+    call. There is no terminal and no standard input. stdout and stderr come back in order, then the exit status of
+    the last command if it is not 0. A process started with & lives on after the call, until the session ends: send
+    its output to a file, end it with kill. A call that runs longer than `timeout` seconds (default 120, at most 3600)
+    is not stopped: you get its output so far and its id, it goes on, and `wait` watches it. Output beyond about
+    16,000 characters is shortened in the middle; the whole of it is in a file that is named.
     """
     return f"%%bash\n{command}"
 
@@ -193,7 +193,7 @@ def finish(
 ) -> str:
     """Say that the task is done. The harness then runs its own checks; if one fails, you get its output and go on.
 
-    Call it alone and last: calls behind it in the same reply are not run.
+    Call it last: calls behind it in the same reply are not run.
     """
     return ""
 

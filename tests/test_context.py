@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness_nb import events as ev
-from harness_nb.context import Conversation, Skill, Surroundings, build, parse_skill, system_prompt
+from harness_nb.context import Conversation, Skill, Surroundings, build, parse_skill, system_prompt, words
 from harness_nb.types import Message, Status, ToolCall, text_content
 
 SURROUNDINGS = Surroundings(
@@ -26,14 +26,14 @@ def result(call_id: str, text: str = "done") -> ev.ResultAdded:
 
 def test_the_prompt_has_its_sections() -> None:
     prompt = system_prompt(SURROUNDINGS)
-    for words in (
+    for wanted in (
         "Use tabs.",
         "- Python: 3.11",
         "tests/**",
         "`make check`",
         "plotting: How to plot (.agents/skills/plotting/SKILL.md)",
     ):
-        assert words in prompt
+        assert wanted in prompt
     assert "AGENTS.md" not in system_prompt(Surroundings(environment={}))
 
 
@@ -86,3 +86,18 @@ def test_a_call_without_result_is_repaired_and_a_second_result_is_ignored() -> N
     assert [(message.call_id, message.status) for message in tools] == [("a", Status.OK), ("b", Status.UNKNOWN)]
     assert conversation.messages[-1].text == "go on"
     assert not conversation.open_calls
+
+
+def test_a_fork_is_told_behind_which_step_it_goes_on_and_what_its_kernel_has() -> None:
+    names = [{"name": "df", "type": "DataFrame", "size": "3 x 2", "cell": 2}]
+    assert words.rebuilt_for_fork(4, 2, [], names) == (
+        "The session goes on behind step 4: what was done after it does not count. The files are as they were then, "
+        "and the kernel was rebuilt by running 2 earlier python cells again. It has df (DataFrame, 3 x 2)."
+    )
+    assert words.rebuilt_for_fork(1, 0, [], []).endswith("is a fresh one, for no python cell had been run by then.")
+
+
+def test_names_are_said_to_be_lost_only_where_there_were_some() -> None:
+    assert "lost" not in words.resumed([])
+    assert "all names and imports are lost: x (int)" in words.resumed([{"name": "x", "type": "int"}])
+    assert words.resumed([], ["c3"]).endswith("The outcome of c3 is unknown: look before you repeat it.")

@@ -25,9 +25,9 @@ ROWS = [
     {"calls", "compacting"},
     {"loop"},
     {
-        *("settings", "options", "store", "journal", "files", "draft", "notebook_file", "record", "recordings"),
-        *("forking", "replaying", "replay_ground", "approval", "surroundings", "workplace", "pristine", "gate"),
-        *("questions", "secrets_kept", "session", "opening", "model_choice"),
+        *("settings", "options", "store", "journal", "files", "draft", "notebook_file", "record"),
+        *("record_parts", "recordings", "forking", "replaying", "replay_ground", "approval", "surroundings"),
+        *("workplace", "pristine", "gate", "questions", "secrets_kept", "session", "opening", "model_choice"),
     },
     {"web"},
     {"kernel"},

@@ -11,11 +11,11 @@ from typing import Any
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover, FixedApprover
 from harness_nb.cells import Cells
-from harness_nb.context import Conversation
+from harness_nb.context import Conversation, words
 from harness_nb.errors import KernelError, ModelError
 from harness_nb.kernel import FakeKernel
 from harness_nb.kernel.fake import Answer
-from harness_nb.loop import MAX_REFUSALS, run
+from harness_nb.loop import run
 from harness_nb.outputs import Firewall
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace
 from harness_nb.ports import Approver, Delta, ExecuteReply, ModelSettings, Output, TextDelta
@@ -173,7 +173,7 @@ async def test_a_denied_call_is_told_and_does_not_run() -> None:
     assert kernel.executed == []
     assert only(events, ev.ResultAdded)[0].status is Status.DENIED
     assert model.requests[1][-1].text.startswith("BLOCKED: the path ../secrets.txt is outside the workspace")
-    assert "ind another way" in model.requests[1][-1].text
+    assert "Nothing of this call was run" in model.requests[1][-1].text
 
 
 async def test_an_ask_goes_to_the_approver_and_its_answer_counts() -> None:
@@ -201,6 +201,14 @@ async def test_a_failing_check_goes_back_to_the_model() -> None:
     assert (events[-1].reason, only(events, ev.FinishAccepted)[0].checks) == ("finished", 1)
 
 
+def test_a_refusal_says_what_passed_too() -> None:
+    about = {"exit_code": None, "output": "said", "elapsed": 0.1}
+    checks = [ev.CheckFinished(command=name, passed=name == "files", **about) for name in ("files", "make")]
+    said = words.refused(checks)
+    assert said.startswith("Not finished: a check failed.") and "This check failed: make\nsaid" in said
+    assert said.endswith("Passed: files")
+
+
 async def test_a_reply_without_calls_ends_like_a_finish_and_is_checked() -> None:
     events, _, model, _ = await work_on(says("I am done"), says("Now I am"), gate=(False, True))
     assert model.requests[1][-1].role == "user"
@@ -211,7 +219,7 @@ async def test_a_reply_without_calls_ends_like_a_finish_and_is_checked() -> None
 
 async def test_refusals_are_capped() -> None:
     events, *_ = await work_on(calls(("finish", {"summary": "done"})), gate=(False,))
-    assert types(events).count("finish_rejected") == MAX_REFUSALS
+    assert types(events).count("finish_rejected") == words.MAX_REFUSALS
     assert events[-1].reason == "rejected"
 
 
@@ -385,20 +393,22 @@ async def test_wait_returns_when_the_loss_explodes() -> None:
 
 
 async def test_thirty_silent_epochs_cost_two_turns() -> None:
+    """Each epoch takes a minute of the test's clock, in which nothing is printed."""
+    epochs = 0
+
     class Training(FakeKernel):
         async def execute(
             self, source: str, timeout: float | None = None, *, beside: bool = False
         ) -> AsyncGenerator[Output | ExecuteReply]:
+            nonlocal epochs
             for epoch in range(1, 31):
                 await asyncio.sleep(0.05)
+                epochs = epoch
                 yield Output("stream", {"name": "stdout", "text": f"epoch {epoch} loss {1 / epoch:.3f}\n"})
             yield ExecuteReply(Status.OK, execution_count=1)
 
-    began = time.monotonic()
-
     def clock() -> float:
-        """A second of the test is twenty minutes: a minute of silence before each epoch."""
-        return (time.monotonic() - began) * 1200
+        return epochs * 60 + time.monotonic()
 
     replies = (calls(("python", {"code": "train()"})), calls(("wait", {"seconds": 7200})), says("done"))
     events, _, model, _ = await work_on(*replies, kernel=Training(), clock=clock)

@@ -15,7 +15,7 @@ from harness_nb.approval import DenyApprover, FixedApprover
 from harness_nb.files import FileStore
 from harness_nb.journal import journal_line
 from harness_nb.notebook import NotebookFold
-from harness_nb.recordings import RecordedCall, Recording
+from harness_nb.recordings import Part, RecordedCall, Recording
 from harness_nb.replay_ground import ReplayGround
 from harness_nb.replaying import Playing, RecordedApprover, compare, summary_line
 from harness_nb.types import Approval, Decision, Message, Status, TextPart, ToolCall
@@ -248,3 +248,31 @@ async def test_work_whose_record_has_gaps_ends_as_it_ended_and_says_so() -> None
     assert isinstance(ended, ev.SessionEnded) and ended.reason == "finished"
     assert "lines of that record are lost" in ended.text
     assert [difference.text for difference in playing.differences] == ["[3] bash was not reached"]
+
+
+@pytest.mark.parametrize("ended", ["killed", "interrupted"])
+def test_what_was_cut_off_at_the_end_of_a_record_is_not_run_again(ended: str) -> None:
+    """It may never end. A call behind it in the same reply, which was never judged, counts too; ``finish`` does not."""
+    calls = [ToolCall(call_id=f"c{number}", name="python", arguments={"code": "x"}) for number in range(3)]
+    finish = ToolCall(call_id="c3", name="finish", arguments={"summary": "Done."})
+    allow = Decision(verdict="allow", reason="", policy="p")
+    part = Part("s1", {}, ev.PromptAdded(prompt="p"))
+    part.apply(ev.ModelReplied(turn=1, message=Message(role="assistant", tool_calls=(*calls, finish))))
+    for call in calls[:2]:
+        about: Any = {"call_id": call.call_id, "name": "python"}
+        part.apply(ev.CallDecided(**about, call=call, source="x", decision=allow))
+        part.apply(ev.CellStarted(**about, source="x"))
+        if call is calls[0]:
+            part.apply(ev.CellFinished(**about, status=Status.OK))
+            part.apply(ev.ResultAdded(**about, status=Status.OK, content=()))
+    if ended == "interrupted":
+        part.apply(ev.CellFinished(call_id="c1", name="python", status=Status.INTERRUPTED))
+        for call in (*calls[1:], finish):
+            about = {"call_id": call.call_id, "name": call.name}
+            part.apply(ev.ResultAdded(**about, status=Status.INTERRUPTED, content=()))
+        part.apply(ev.SessionEnded(reason="interrupted"))
+    found = part.recording()
+    assert (found.reason, [call.call_id for call in found.calls if call.cut]) == ("interrupted", ["c1", "c2"])
+    playing = Playing(found, DenyApprover(""))
+    playing.follow(ev.ModelReplied(turn=1, message=found.replies[0]))
+    assert [playing.pass_over(call, "x") is not None for call in (*calls, finish)] == [False, True, True, False]

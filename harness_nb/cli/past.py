@@ -15,7 +15,7 @@ from rich.table import Column, Table
 
 from harness_nb.cli.running import run_jobs, shown_path
 from harness_nb.cli.screen import Screen
-from harness_nb.errors import UsageError
+from harness_nb.errors import StoreError, UsageError
 from harness_nb.events import Event
 from harness_nb.export import Exported, export_session
 from harness_nb.forking import carry_out, plan_fork
@@ -109,7 +109,10 @@ def fork(directory: Path, session_id: str | None, step: int | None, into: Path |
             raise UsageError("Files would change, and nobody can be asked: add --yes, or --into FOLDER for a copy.")
         if not click.confirm("Change these files?", err=True):
             return ""
-    fork_id, restored = carry_out(plan)
+    try:
+        fork_id, restored = carry_out(plan)
+    except StoreError as error:  # nothing was changed
+        raise UsageError(str(error)) from error
     if restored.changes or restored.failed or restored.warnings:
         click.echo(restored.describe(), err=True)
     where = "" if plan.workspace == directory else f" --dir {shlex.quote(shown_path(plan.workspace))}"

@@ -23,8 +23,8 @@ would like to read: short cells, plain names, titles and labels on plots."""
 WORK = """\
 - Look before you act: read the files and the data first, then work in small steps and check each result.
 - The tools work in the workspace folder. Use paths relative to it. `python` runs in a kernel that keeps its \
-state between calls: names, imports and loaded data stay until the kernel dies. `bash` starts a fresh process in \
-the workspace each time.
+state between calls: names, imports and loaded data stay until the kernel dies. `bash` starts a fresh process \
+each time.
 - Several calls in one reply run in order, one after the other; a later one runs even if an earlier one failed, \
 so send calls that depend on a result in separate replies.
 - When a call fails, read the error and change something; do not repeat it unchanged. A result that begins with \
@@ -96,13 +96,19 @@ def _rules(surroundings: Surroundings) -> str:
     if surroundings.read_only:
         names = ", ".join(surroundings.read_only)
         lines.append(
-            f"- These files are read-only: {names}. Do not change, move, delete or add any; a finish fails if they "
-            "differ from the start."
+            f"- These files are read-only: {names}. Do not change, move or delete them, nor add one that matches; a "
+            "finish fails if they differ from the start (`__pycache__` and other caches do not count)."
         )
     lines += [DATA, _about_secrets(surroundings.secrets)]
     for command in surroundings.checks:
         lines.append(
             f"- A finish counts only when this command, run by the harness in the workspace, exits with 0: `{command}`"
+        )
+    if surroundings.checks:
+        lines.append(
+            "- Never bend files or results to make a check pass. If it cannot pass honestly, or only a question was "
+            "asked, finish with a summary of what is done, what is not, and why; that such a finish is refused, and "
+            "the work ends as not finished, is right then."
         )
     if any(re.search(r"(^|\s)/(?!\S*bin/)", command) for command in surroundings.checks):
         lines.append("- Files outside the workspace that such a command names are not for you.")

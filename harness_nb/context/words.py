@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from harness_nb.context.names import describe_loss
+from harness_nb.context.names import describe_loss, list_names
 from harness_nb.events import CheckFinished
 from harness_nb.ports import ExecuteReply
 from harness_nb.types import JsonObject, ToolCall
+
+MAX_REFUSALS = 5
+"""A finish that was refused this often ends the work."""
 
 CUT_OFF = "Your reply was cut off at the output limit and has no whole tool call. Go on, in smaller steps."
 EMPTY = "Your reply was empty. Go on with the task, or call finish if it is done."
@@ -38,25 +41,34 @@ def resumed(names: Sequence[JsonObject], unknown: Sequence[str] = ()) -> str:
     ``unknown`` are the ids of calls whose outcome nobody knows.
     """
     doubt = f" The outcome of {', '.join(unknown)} is unknown: look before you repeat it." if unknown else ""
+    if not names:
+        return f"The session is continued in a fresh kernel; files are as they were left.{doubt}"
     return (
         f"The session is continued in a fresh kernel: files are as they were left, but {describe_loss(names)}. "
         f"Load again what you need, or call rebuild.{doubt}"
     )
 
 
-def rebuilt_for_fork(steps: int, differences: Sequence[str]) -> str:
-    """The first word of a fork, whose kernel was rebuilt from ``steps`` cells; ``differences`` are sentences."""
+def rebuilt_for_fork(step: int, cells: int, differences: Sequence[str], names: Sequence[JsonObject]) -> str:
+    """The first word of a fork behind ``step``, whose kernel was rebuilt from ``cells`` of its python cells.
+
+    ``differences`` are sentences; ``names`` is the manifest of the kernel now.
+    """
     told = f" These came out differently than recorded: {' '.join(differences)}" if differences else ""
-    rebuilt = f"was rebuilt by running {steps} earlier python {'cell' if steps == 1 else 'cells'} again"
-    how = rebuilt if steps else "is a fresh one, for no python cell had been run by then"
-    return f"The session goes on from an earlier step. The files are as they were then, and the kernel {how}.{told}"
+    rebuilt = f"was rebuilt by running {cells} earlier python {'cell' if cells == 1 else 'cells'} again"
+    how = rebuilt if cells else "is a fresh one, for no python cell had been run by then"
+    there = f" It has {list_names(names)}." if cells and names else ""
+    return (
+        f"The session goes on behind step {step}: what was done after it does not count. The files are as they were "
+        f"then, and the kernel {how}.{there}{told}"
+    )
 
 
 def blocked(reason: str) -> str:
     """The result of a call that a rule or a person refused."""
     return (
-        f"BLOCKED: {reason}. That holds for every tool. Find another way that needs no such step, or do without and "
-        "say so in your summary."
+        f"BLOCKED: {reason}.\nNothing of this call was run. The same step is refused through any other tool too: go on "
+        "without it and say so in your summary, or say what you need."
     )
 
 
@@ -90,12 +102,16 @@ def denied_late(call: ToolCall, word: str) -> str:
     return f"The person says no to this call: {call.name} {arguments}. {word}".strip()
 
 
-def refused(failures: Sequence[CheckFinished]) -> str:
-    """Why a finish does not count."""
-    told = "\n\n".join(_failure(check) for check in failures)
-    return (
-        f"Not finished: {'a check' if len(failures) == 1 else 'checks'} failed. Mend it, then finish again.\n\n{told}"
+def refused(checks: Sequence[CheckFinished]) -> str:
+    """Why a finish does not count: those of ``checks`` that failed, with what they printed; those that passed."""
+    failures = [check for check in checks if not check.passed]
+    head = (
+        f"Not finished: {'a check' if len(failures) == 1 else 'checks'} failed. Mend it, then finish again. If that "
+        f"cannot be done honestly, say so in the summary and finish again: after {MAX_REFUSALS} refusals in all the "
+        "work ends as not finished, with what you said."
     )
+    passed = [f"Passed: {check.command}" for check in checks if check.passed]
+    return "\n\n".join([head, *map(_failure, failures), *(["\n".join(passed)] if passed else [])])
 
 
 def taken_as_finish(reason: str) -> str:

@@ -38,7 +38,7 @@ convolutional network from random weights, with a plot of loss and accuracy that
 Use the test images for nothing but the final judgement.
 
 Then show what it predicts for test images, next to the true labels, and a confusion matrix. Keep the weights in \
-`model.pt` and the figures in `results.json`, with at least `accuracy` and `test_images`. A check of mine computes the \
+`model.pt` and the numbers in `results.json`, with at least `accuracy` and `test_images`. A check of mine computes the \
 accuracy again from `model.pt`: it calls `load_model(path)` of your `train.py`, which gives the network and the class \
 names, and `predict(network, images)` with uint8 images of shape (N, 32, 32, 3), which gives a score \
 for each class, of shape (N, 10)."""

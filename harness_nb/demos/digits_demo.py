@@ -33,7 +33,8 @@ Train a classifier with scikit-learn and predict the test images. Write `predict
 check compares with labels that I keep elsewhere.
 
 Show me what the images look like, compare a few models before you choose, and show where the chosen one goes \
-wrong: a grid of images with predicted and true labels, and a confusion matrix. Keep the figures in `results.json`."""
+wrong on images that it was not trained on: a grid of them with predicted and true labels, and a confusion matrix. \
+Keep the numbers in `results.json`."""
 
 
 def prepare_digits(workspace: Path, environment: Mapping[str, str]) -> list[str]:

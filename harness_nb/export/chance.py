@@ -24,6 +24,8 @@ def drawn_by(effects: Iterable[Effects]) -> set[str]:
 def _state_of(name: str, call: ast.Call) -> str:
     module, _, rest = name.partition(".")
     last = name.rsplit(".", 1)[-1]
+    if name in ("sample", "rvs") and isinstance(call.func, ast.Attribute):  # of a table, of a distribution
+        return "" if any(word.arg == "random_state" for word in call.keywords) else "numpy.random"
     if name in purity.SEEDING or name in purity.OWN_GENERATORS or not rest:
         return ""
     if module == "random":

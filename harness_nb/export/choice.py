@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness_nb.export import purity
+from harness_nb.export.chance import seeded_by
 from harness_nb.export.flow import Flow
 from harness_nb.export.history import History, Version
 from harness_nb.export.looks import is_look, is_quiet, is_rich, labels_of, text_of, tokens_of
@@ -30,7 +31,7 @@ class Unresolved:
     reason: str
 
     def __str__(self) -> str:
-        verb = "reads" if "/" in self.name or "." in self.name else "needs"
+        verb = "reads" if re.search(r"^\S*[/.]\S*$", self.name) else "needs"
         return f"{self.cell} {verb} `{self.name}`, which {self.reason}"
 
 
@@ -161,12 +162,14 @@ class _Chooser:
         """Whether a needed statement is the one at which its cell failed; it cannot be run again."""
         if not needed.broken:
             return False
-        names = needed.effects.binds | needed.effects.changes | needed.effects.touches
-        named = ", ".join(sorted(names & (by.effects.uses | {n for body in by.bodies for n in body.uses}))) or "data"
-        certain = needed.broken == "surely" or bool(
-            {name for one in [needed.effects, *needed.bodies] for name in one.changes | one.binds} & by.effects.uses
+        happening = [needed.effects, *needed.bodies]
+        names = needed.changed.union(*(one.binds | one.changes | one.touches for one in happening))
+        names &= by.effects.uses.union(*(body.uses for body in by.bodies))
+        states = [f"the generator of {state}" for state in (needed.seeds | needed.draws) & by.draws] or _libraries(
+            [needed, by]
         )
-        if certain:
+        named = ", ".join(sorted(names or states)) or "data"
+        if needed.broken == "surely" or self._is_certain(needed, by):
             status = needed.step.status.value
             self._miss(
                 by.step, named, f"was being made or changed in {needed.step.label}, which did not end well ({status})"
@@ -175,6 +178,17 @@ class _Chooser:
             told = f"{by.step.label} uses `{named}`, which {needed.step.label} was working on when it failed"
             self.choice.remarks = list(dict.fromkeys([*self.choice.remarks, told]))
         return True
+
+    def _is_certain(self, needed: Node, by: Node) -> bool:
+        """Whether a statement that failed had begun to change what another one builds on."""
+        happening = [needed.effects, *needed.bodies]
+        uses = by.effects.uses.union(*(body.uses for body in by.bodies))
+        if uses & needed.changed.union(*(one.changes | one.binds for one in happening)):
+            return True
+        inside = [*needed.bodies, *needed.elsewhere, *([needed.effects] if needed.half else [])]
+        if needed.seeds & by.draws and any(seeded_by(one) for one in inside):
+            return True
+        return any(one.settings for one in inside) and bool(_libraries([needed, by]))
 
     def _keep_version(self, version: Version, reader: Node | None) -> list[Node]:
         """Let a version of a file be there for a reader; the nodes that make it."""
@@ -249,6 +263,12 @@ class _Chooser:
         if step.source.kind == "edit" or any(self.history.versions.get(change.path) for change in step.changes):
             return "changed files that were changed again later"
         return "made nothing that the result needs"
+
+
+def _libraries(nodes: list[Node]) -> set[str]:
+    """The libraries that all of some statements use."""
+    used = [{name.split(".")[0] for one in [node.effects, *node.bodies] for name in one.dotted} for node in nodes]
+    return set.intersection(*used) - {""}
 
 
 def _names(flow: Flow, step: Step) -> set[str]:

@@ -76,6 +76,7 @@ class _Composer:
         self.writes = plan_writes(story, flow, history, choice)
         self.hoisted = Hoisted()
         self._fetched: set[str] = set()
+        self._underscore = any(reads_underscore(step.source.text) for step in story.steps)
 
     def compose(self) -> CleanExport:
         """Head, imports, the kept cells with their words, the answer."""
@@ -146,7 +147,7 @@ class _Composer:
             if not any(line.strip() and not line.strip().startswith("#") for line in text.splitlines()):
                 return ""
         text = text.rstrip("\n")
-        if step.tool == "python" and not any(reads_underscore(one.source.text) for one in self.story.steps):
+        if step.tool == "python" and not self._underscore:
             text = as_assignment(text)
         text = f"%%bash\n{text}" if step.tool == "bash" and not text.startswith("%%") else text
         workspace = self.history.workspace

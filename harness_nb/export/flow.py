@@ -12,14 +12,14 @@ import builtins
 import posixpath
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
 
 from harness_nb.export import purity
 from harness_nb.export.chance import drawn_by, seeded_by
 from harness_nb.export.code_files import CodeFiles
-from harness_nb.export.effects import Effects
+from harness_nb.export.effects import STAR, Effects
 from harness_nb.export.history import History, Version
+from harness_nb.export.line_magics import BRACED, magics_of, reloads, take_magic
 from harness_nb.export.mentions import (
     WHOLE_PROJECT,
     is_local_module,
@@ -29,17 +29,15 @@ from harness_nb.export.mentions import (
     shell_mentions,
     shell_modules,
 )
+from harness_nb.export.names import Names
 from harness_nb.export.nodes import Node, Value
 from harness_nb.export.reading import effects_of
-from harness_nb.export.sharing import Knowledge, dotted_name
+from harness_nb.export.sharing import Knowledge, state_of
 from harness_nb.export.source import parse_cell
 from harness_nb.export.story import Step, Story
 from harness_nb.types import Status
 
 AMBIENT = "<settings>"
-STAR = "*"
-_AMBIENT_MAGICS = re.compile(r"\s*%(?:matplotlib|config|env|set_env|cd|load_ext|autoreload|precision|pylab)\b")
-_BRACED = re.compile(r"[{$](\w+)")
 
 
 class Flow:
@@ -51,10 +49,9 @@ class Flow:
         self.of_step: dict[int, list[Node]] = {}
         self.code = CodeFiles(history)
         self._known = history.known()
-        self._state: dict[str, Value] = {}
+        self.names = Names(self._known)
         self._lost: dict[str, str] = {}
         self._loaded: dict[str, Version] = {}
-        self._regions = 0
         self._autoreload = False
         self._epoch = 0
         for step in story.steps:
@@ -64,8 +61,8 @@ class Flow:
 
     def _take(self, step: Step) -> None:
         if step.epoch != self._epoch:
-            self._lost |= dict.fromkeys(self._state, "was lost when the kernel ended")
-            self._state, self._loaded, self._epoch, self._autoreload = {}, {}, step.epoch, False
+            self._lost |= dict.fromkeys(self.names.values, "was lost when the kernel ended")
+            self.names, self._loaded, self._epoch, self._autoreload = Names(self._known), {}, step.epoch, False
         if step.rebuilt_before:
             for node in [one for one in self.nodes if one.step.ok and one.kind != "whole"]:
                 self._apply(node)
@@ -87,13 +84,14 @@ class Flow:
         self._read(node, node.mentions)
         self._read_code(node, {*files, *scripts_run(command)})
         self._need(node, AMBIENT)
-        for name in _BRACED.findall(step.source.text) if step.tool == "python" else ():
+        for name in BRACED.findall(step.source.text) if step.tool == "python" else ():
             self._need(node, name)
+        self._bind_unseen(step)
 
     def _take_python(self, step: Step) -> None:
         assert step.source.tree is not None
         self.of_step[step.number] = []
-        for statement in step.source.tree.body:
+        for index, statement in enumerate(step.source.tree.body):
             ran = step.ok or self._ran(step, statement)
             if ran is None:
                 self._note_lost(step, statement)
@@ -104,7 +102,23 @@ class Flow:
             node = self._node(step, statement, kind)
             if not ran:
                 node.broken = "perhaps" if step.status is Status.ERROR else "surely"
+                last = statement.end_lineno or statement.lineno
+                node.half = any(one is not statement and one.lineno <= last for one in step.source.tree.body[index:])
             self._apply(node)
+        self._bind_unseen(step)
+
+    def _bind_unseen(self, step: Step) -> None:
+        """The manifest knows what ``exec``, ``%run``, a star import or a magic has bound."""
+        nodes = self.of_step[step.number]
+        if not step.ok or step.made is None or step.tool != "python":
+            return
+        seen = {name for node in nodes for one in [node.effects, *node.bodies] for name in one.binds}
+        cause = [node for node in nodes if STAR in node.effects.binds or node.effects.anything] or nodes
+        for name in step.made - seen:
+            for node in cause:
+                self.names.add(name, node)
+            if star := next((node.effects.imports[STAR] for node in cause if STAR in node.effects.imports), ""):
+                self.names.import_as(name, f"{star}.{name}")
 
     def _ran(self, step: Step, statement: ast.stmt) -> bool | None:
         """Whether a statement of a cell that failed came to its end: ``False`` if it failed, ``None`` for later ones.
@@ -138,51 +152,53 @@ class Flow:
     def _apply(self, node: Node) -> None:
         """Let a statement happen to the state."""
         assert node.statement is not None
-        modules = {name: value.stands_for for name, value in self._state.items() if value.stands_for}
-        harmless = {name for name, value in self._state.items() if value.bodies and not value.stands_for}
-        harmless = {name for name in harmless if not any(body.changes_arguments for body in self._state[name].bodies)}
-        effects = node.effects = effects_of(node.statement, Knowledge(modules, frozenset(harmless)))
-        magics = self._magics(node, effects)
+        statement = node.statement
+        match statement:
+            case ast.Assign(targets=[ast.Subscript() | ast.Attribute()], value=value) if node.broken and not node.half:
+                statement = ast.Expr(value=value)  # the store comes last, and has not happened
+        effects = node.effects = effects_of(statement, self.names.knowledge(node.statement, node.step.types))
+        for text in magics_of(node):
+            self._autoreload = self._autoreload or reloads(text)
+            self._read_code(node, set(take_magic(text, node, self.names.values, self.code)))
         bodies = node.bodies = self._bodies_used(effects)
         happening = [effects, *bodies]
         uses = {name for one in happening for name in one.uses}
+        node.elsewhere = self._run_elsewhere(node, happening, uses)
         for name in sorted(uses):
             self._need(node, name, sure=name in effects.firm)
         self._need(node, AMBIENT)
-        if any(one.opaque for one in happening):
-            node.needs |= {one for value in self._state.values() for one in value.nodes}
-        self._draw(node, happening)
+        if node.kind == "code":
+            for dotted in {dotted for one in [*happening, *node.elsewhere] for dotted in one.dotted}:
+                self._need(node, state_of(dotted))
+        if any(one.opaque or one.anything for one in happening):
+            node.needs |= {one for value in self.names.values.values() for one in value.nodes}
+        self._draw(node, happening, uses)
         self._use_files(node, happening, uses)
         self._import(node, effects)
-        self._change(node, happening)
-        if effects.settings or magics or any(body.settings for body in bodies):
-            self._add(AMBIENT, node)
-        self._bind(node, effects, uses)
-        for body in bodies:
-            for name in body.binds - effects.binds:
-                self._add(name, node)
+        self.names.change(node, happening)
+        if any(one.settings for one in [*happening, *node.elsewhere]):
+            self.names.add(AMBIENT, node)
+        self.names.bind(node, effects, uses)
+        for name in {name for body in bodies for name in body.binds} - effects.binds:
+            self.names.add(name, node, sure=True)
 
-    def _magics(self, node: Node, effects: Effects) -> bool:
-        """Take in the magics that stand where a statement is; whether one of them is a setting."""
-        assert node.statement is not None
-        first, last = node.statement.lineno, node.statement.end_lineno or node.statement.lineno
-        setting = False
-        for line, text in node.step.source.magics:
-            if not first <= line <= last:
-                continue
-            setting = setting or bool(_AMBIENT_MAGICS.match(text))
-            self._autoreload = self._autoreload or bool(re.match(r"\s*%autoreload\s+[23]", text))
-            effects.uses |= set(_BRACED.findall(text)) & set(self._state)
-            command = text.split("!", 1)[1] if "!" in text else ""
-            effects.texts += shell_mentions(command)
-            self._read_code(node, set(scripts_run(command)))
-            timed = re.match(r"\s*%(?:time|timeit|prun)\b(?:\s+-\S+)*\s+(.*)", text)
-            if timed and (tree := parse_cell(timed[1])[0]) and tree.body:
-                more = effects_of(tree.body[0], Knowledge({}))
-                effects.uses |= more.uses
-                effects.binds |= more.binds
-                effects.touches |= more.touches | more.changes
-        return setting
+    def _run_elsewhere(self, node: Node, happening: list[Effects], uses: set[str]) -> list[Effects]:
+        """The functions and classes of the workspace's modules that a statement runs; what they change there."""
+        dotted = {name for one in happening for name in one.dotted}
+        called = {name for one in happening for name, _ in one.calls}
+        kinds = {
+            (path, node.step.types.get(name, ""))
+            for name in uses & set(self.names.values)
+            for path in self.names.values[name].files
+        }
+        found = self.code.bodies_run(dotted, called, kinds, node.step.number)
+        for path, body in found:
+            sure, perhaps = self.code.changes_inside(path, body, node.step.number)
+            perhaps = perhaps or any(one.attributes & body.changing for one in happening)
+            for name, value in list(self.names.values.items()):
+                if (sure or perhaps) and path in value.files and (value.stands_for or not value.plain):
+                    self.names.add(name, node, sure=sure)
+        return [body for _, body in found]
 
     def _bodies_used(self, effects: Effects) -> list[Effects]:
         """The functions and classes that a statement may call, and those that they call."""
@@ -192,7 +208,7 @@ class Flow:
             found += [effects.bodies[name] for name in called]
         seen = set(names)
         while names:
-            value = self._state.get(names.pop())
+            value = self.names.values.get(names.pop())
             for body in value.bodies if value else ():
                 if not any(body is one for one in found):
                     found.append(body)
@@ -202,15 +218,15 @@ class Flow:
         return found
 
     def _need(self, node: Node, name: str, *, sure: bool = False) -> None:
-        value = self._state.get(name)
+        value = self.names.values.get(name)
         if value is not None:
             node.needs |= value.nodes - {node.id}
         elif name in purity.HARNESS_NAMES:
             node.missing[name] = "is a function that only harness_nb has"
         elif name.startswith("<") or hasattr(builtins, name) or name in purity.NAMESPACE:
             return
-        elif STAR in self._state:
-            node.needs |= self._state[STAR].nodes - {node.id}
+        elif STAR in self.names.values:
+            node.needs |= self.names.values[STAR].nodes - {node.id}
         elif re.fullmatch(r"_+|_i*\d*|Out|_ih|_oh|_dh", name):
             node.missing[name] = "is IPython's history of cells, which the export does not have"
         elif name in self._lost:
@@ -225,123 +241,36 @@ class Flow:
                 return f"is bound only in the code of call {call_id}, whose cell is not in the record"
         return "is bound by no cell of the record"
 
-    def _draw(self, node: Node, happening: list[Effects]) -> None:
-        for state in set().union(*(seeded_by(one) for one in happening)):
-            self._state[f"<{state}>"] = Value(frozenset({node.id}))
-        node.draws = drawn_by(happening)
-        for state in sorted(node.draws):
-            if f"<{state}>" in self._state:
-                self._need(node, f"<{state}>")
-                self._add(f"<{state}>", node)
+    def _draw(self, node: Node, happening: list[Effects], uses: set[str]) -> None:
+        """Which global generators a statement sets, for sure or perhaps, and which it draws from."""
+        sets = seeded_by(node.effects)
+        node.seeds = sets.union(*(seeded_by(one) for one in [*happening, *node.elsewhere]))
+        node.draws = drawn_by([*happening, *node.elsewhere])
+        simple = isinstance(node.statement, ast.Expr | ast.Assign) and not node.broken
+        for state in sorted(node.seeds):
+            if state in sets and simple:
+                self.names.values[f"<{state}>"] = Value(frozenset({node.id}))
             else:
+                self._need(node, f"<{state}>")
+                self.names.add(f"<{state}>", node)
+        values = [self.names.values[name] for name in uses & set(self.names.values)]
+        for state in sorted(node.draws.union(*(value.draws for value in values))):
+            if f"<{state}>" in self.names.values:
+                self._need(node, f"<{state}>")
+                self.names.add(f"<{state}>", node)
+            elif state in node.draws:
                 node.drew_unseeded.add(state)
 
     def _import(self, node: Node, effects: Effects) -> None:
-        for name, dotted in effects.imports.items():
+        for dotted in effects.imports.values():
             if not is_local_module(dotted, self._known):
                 continue
             for path in self.code.closure(module_files(dotted, self._known), node.step.number):
                 version = self.history.at(path, node.step.number)
                 if version is not None:
                     node.reads.add(self._loaded.setdefault(path, version))
-            if name == STAR:
-                self._add(STAR, node)
         if STAR in effects.binds:
-            self._add(STAR, node)
-
-    def _change(self, node: Node, happening: list[Effects]) -> None:
-        """Every name that may share data with what is changed gets this node."""
-        regions: set[int] = self._change_by_use(node, happening)
-        for one in happening:
-            changed = one.changes | one.touches
-            for _ in range(3):  # a name that is bound in this statement may share data with names before it
-                changed = changed.union(*(one.holds.get(name, ()) for name in changed))
-            for name in changed:
-                value = self._state.get(name)
-                if value is None or value.plain or node.step.types.get(name) in purity.IMMUTABLE_TYPES:
-                    continue
-                regions |= value.regions
-                self._add(name, node)
-            for name, held in one.holds.items():
-                if name in self._state and name not in one.binds:
-                    more = {region for other in held if other in self._state for region in self._state[other].regions}
-                    value = self._state[name]
-                    self._state[name] = replace(value, regions=value.regions | more)
-        for name, value in self._state.items():
-            if value.regions & regions:
-                self._add(name, node)
-
-    def _change_by_use(self, node: Node, happening: list[Effects]) -> set[int]:
-        """Take in what a mere use changes: iterators, objects with methods of their own, modules with a state."""
-        regions: set[int] = set()
-        for name in {name for one in happening for name in one.uses} & set(self._state):
-            value, kind = self._state[name], node.step.types.get(name, "")
-            own = value.bodies and kind not in ("function", "type", "ABCMeta", "") and not value.stands_for
-            if (
-                kind in purity.CONSUMED_TYPES
-                or kind.endswith("iterator")
-                or (own and any(body.changes_arguments for body in value.bodies))
-            ):
-                regions |= value.regions
-                self._add(name, node)
-        called = {name.lstrip(".") for one in happening for name, _ in one.calls}
-        for name, value in self._state.items():
-            if (
-                value.files
-                and value.stands_for
-                and any(one.startswith(value.stands_for.split(".")[0]) for one in called)
-            ):
-                found = [one for path in value.files for one in self.code.effects_in(path, node.step.number)]
-                if any(one.changes or one.touches for one in found):
-                    self._add(name, node)
-        return regions
-
-    def _alias_of(self, value: ast.expr) -> str:
-        """The dotted name of a part of a module that gets another name."""
-        modules = {name: one.stands_for for name, one in self._state.items() if one.stands_for}
-        return dotted_name(value, modules) if isinstance(value, ast.Attribute | ast.Name) else ""
-
-    def _bind(self, node: Node, effects: Effects, uses: set[str]) -> None:
-        inherited = tuple(
-            {
-                id(body): body for name in effects.uses if name in self._state for body in self._state[name].bodies
-            }.values()
-        )
-        files = frozenset(path for name in uses if name in self._state for path in self._state[name].files)
-        binds = effects.binds - {STAR}
-        if node.broken:  # an assignment that fails binds nothing; a loop has perhaps bound something
-            compound = isinstance(node.statement, ast.For | ast.While | ast.If | ast.With | ast.Try | ast.AsyncFor)
-            binds = binds & node.step.made if node.step.made is not None else binds if compound else set()
-        for name in sorted(binds):
-            self._regions += 1
-            others = set(effects.holds.get(name, ())).union(
-                *(body.uses for body in [*node.bodies, *effects.bodies.values()])
-            )
-            held = [self._state[other] for other in others if other in self._state and other != name]
-            regions = {self._regions}.union(*(value.regions for value in held))
-            dotted = effects.imports.get(name, "")
-            own = effects.bodies.get(name)
-            if not dotted and isinstance(node.statement, ast.Assign):
-                dotted = self._alias_of(node.statement.value)
-            plain = bool(dotted) or node.step.types.get(name) in purity.IMMUTABLE_TYPES
-            local = is_local_module(dotted, self._known) if dotted else False
-            value = Value(
-                frozenset({node.id}),
-                frozenset() if plain else frozenset(regions),
-                (own, *inherited) if own else () if dotted else inherited,
-                tuple(effects.constants.get(name, ())),
-                dotted,
-                files | (frozenset(module_files(dotted, self._known)) if local else frozenset()),
-                plain,
-            )
-            old = self._state.get(name)
-            if old is not None and (name not in effects.kills or node.broken):
-                value = replace(value, nodes=value.nodes | old.nodes, regions=value.regions | old.regions)
-            self._state[name] = value
-
-    def _add(self, name: str, node: Node) -> None:
-        value = self._state.get(name, Value(frozenset()))
-        self._state[name] = replace(value, nodes=value.nodes | {node.id})
+            self.names.add(STAR, node)
 
     # ---- files
 
@@ -349,8 +278,8 @@ class Flow:
         texts = [mention for one in happening for mention in one.texts]
         held = dict(pair for one in happening for pair in one.held)
         for name in uses:
-            if name in self._state:
-                texts += [(text, held.get(name, "")) for text in self._state[name].texts]
+            if name in self.names.values:
+                texts += [(text, held.get(name, "")) for text in self.names.values[name].texts]
         node.mentions = texts
         self._read(node, texts)
         commands = [text for text, _ in texts if text.endswith((".py", ".sh")) or "python" in text]
@@ -361,7 +290,7 @@ class Flow:
         ):
             self._read_code(node, {path for text in commands for path in [text, *scripts_run(text)]})
         if self._autoreload or any(name.endswith("reload") for name, _ in node.effects.calls):
-            files = {path for name in uses if name in self._state for path in self._state[name].files}
+            files = {path for name in uses if name in self.names.values for path in self.names.values[name].files}
             for path in self.code.closure(files, node.step.number):
                 if (version := self.history.at(path, node.step.number)) is not None:
                     node.reads.add(version)

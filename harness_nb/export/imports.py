@@ -16,6 +16,9 @@ _SETTING = re.compile(
     r"|os\.putenv|matplotlib\.use|set_start_method"
 )
 
+_STAGE = ("os.environ", "sys.path", "sys.modules", "sys.meta_path", "builtins.__import__")
+"""What imports depend on, by dotted name."""
+
 
 @dataclass
 class Hoisted:
@@ -76,7 +79,9 @@ def _meanings(nodes: Iterable[Node]) -> dict[str, set[str]]:
 
 def _sets_the_stage(node: Node) -> bool:
     source = ast.unparse(node.statement) if node.statement is not None else ""
-    return _SETTING.search(source) is not None
+    happening = [node.effects, *node.bodies, *node.elsewhere]
+    stage = any(one.settings and any(name.startswith(_STAGE) for name in one.dotted) for one in happening)
+    return stage or _SETTING.search(source) is not None
 
 
 def _entries(statement: ast.stmt | None) -> list[tuple[str, str, str]]:

@@ -17,7 +17,9 @@ class Node:
 
     ``needs`` are the ids of the nodes that it builds on; ``reads`` are versions of files. ``broken`` says that it did
     not come to its end: ``surely`` where it had begun to change what others need, ``perhaps`` where it may have.
-    ``missing`` are names that it used and that no cell that counts had bound, with what is known of them.
+    ``missing`` are names that it used and that no cell that counts had bound, with what is known of them. ``changed``
+    are names whose values it changes for sure, ``elsewhere`` are functions of the workspace's modules that it runs,
+    ``seeds`` the generators that it sets. ``half`` says that other statements stand on the line at which it failed.
     """
 
     id: int
@@ -31,13 +33,23 @@ class Node:
     effects: Effects = field(default_factory=Effects)
     bodies: list[Effects] = field(default_factory=list)
     mentions: list[tuple[str, str]] = field(default_factory=list)
+    changed: set[str] = field(default_factory=set)
+    elsewhere: list[Effects] = field(default_factory=list)
+    half: bool = False
+    seeds: set[str] = field(default_factory=set)
     draws: set[str] = field(default_factory=set)
     drew_unseeded: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class Value:
-    """What a name stands for. ``stands_for`` is the dotted name of an import; ``files`` are those of local modules."""
+    """What a name stands for.
+
+    ``regions`` are the data that it reaches. ``bodies`` are the functions and classes that a use of it may run.
+    ``stands_for`` is the dotted name of an import; ``files`` are those of local modules. A ``plain`` value cannot be
+    changed; one that ``streams`` has an iterator inside, which every use moves on. ``draws`` are the generators that a
+    use of it may draw from, ``traces`` the data that a tensor was computed from, to which ``backward`` goes.
+    """
 
     nodes: frozenset[int]
     regions: frozenset[int] = frozenset()
@@ -46,3 +58,6 @@ class Value:
     stands_for: str = ""
     files: frozenset[str] = frozenset()
     plain: bool = False
+    streams: bool = False
+    draws: frozenset[str] = frozenset()
+    traces: frozenset[int] = frozenset()

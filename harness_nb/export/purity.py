@@ -21,8 +21,10 @@ HARNESS_NAMES = frozenset(
 )
 """Names that only harness_nb puts into the namespace."""
 
-CHANGING_BUILTINS = frozenset({"next", "setattr", "delattr", "__import__"})
+CHANGING_BUILTINS = frozenset({"next", "setattr", "delattr", "__import__", "exec", "eval"})
 OPAQUE_BUILTINS = frozenset({"exec", "eval", "globals", "locals", "vars"})
+CODE_BUILTINS = frozenset({"exec", "eval"})
+"""They run a text as code: it is read where it stands there, and may change anything where it does not."""
 
 PURE_MODULES = _words(
     """
@@ -33,9 +35,18 @@ PURE_MODULES = _words(
 )
 """Functions of these modules leave their arguments alone, but for those in ``CHANGING_FUNCTIONS``."""
 
+FRESH_MODULES = PURE_MODULES | _words(
+    """
+    altair astropy bokeh bs4 catboost cv2 dask datasets duckdb gc geopandas gymnasium h5py httpx imageio imblearn jax
+    keras lightgbm lxml networkx nltk numba openpyxl optuna os pyarrow random shap shutil skimage spacy sqlite3
+    statsmodels struct subprocess sys tempfile tensorflow tokenizers traceback transformers xarray xgboost yaml zipfile
+    """
+)
+"""What functions of these modules return is new, and calling one leaves no state behind in its module."""
+
 CHANGING_FUNCTIONS = _words(
     """
-    shuffle fill_diagonal copyto put put_along_axis place putmask heappush heappop heapify heapreplace insort
+    at shuffle fill_diagonal copyto put put_along_axis place putmask heappush heappop heapify heapreplace insort
     insort_left insort_right setitem delitem iadd seek backward update_wrapper train fit
     """
 )
@@ -78,6 +89,32 @@ ARGUMENT_SAFE_METHODS = _words(
 )
 """They change the object, not what they are given (the object may hold on to it)."""
 
+CHANGING_METHODS = _words(
+    """
+    add append appendleft clear discard extend insert pop popitem popleft put register remove setdefault update write
+    writelines
+    """
+)
+"""Methods that change the object whatever it is; as a value they are there to be called."""
+
+CALLING = _words(
+    """
+    agg aggregate apply apply_along_axis applymap dropwhile filter filterfalse fromfunction map partial pipe reduce
+    starmap sub subn submit takewhile timeit transform vectorize
+    """
+)
+"""Functions and methods that call what they are given; so do the keywords below."""
+
+CALLED_KEYWORDS = _words("callback default default_factory func function hook key object_hook on_end target")
+
+IN_PLACE_KEYWORDS = {"inplace": True, "copy": False, "overwrite_a": True, "overwrite_input": True}
+"""Keywords of functions and methods, and the value with which they change what they work on."""
+
+WRITTEN_KEYWORDS = _words("out ax file buf")
+
+IMMUTABLE_ATTRIBUTES = _words("shape size ndim dtype dtypes __name__ __doc__")
+"""Parts of an object that cannot be changed and share nothing with it."""
+
 IMMUTABLE_TYPES = _words(
     """
     int float complex bool str bytes NoneType module tuple frozenset
@@ -87,9 +124,24 @@ IMMUTABLE_TYPES = _words(
 )
 """Type names, as a manifest of the namespace gives them, of values that nothing can change."""
 
+HOLDING_TYPES = frozenset({"tuple", "frozenset"})
+"""Those of them that can hold what can be changed."""
+
+DEFINED_TYPES = frozenset({"", "function", "class", "type", "ABCMeta"})
+"""Type names of what a definition makes; its body runs where it is called, not where it is used."""
+
+CONTAINER_TYPES = _words("list dict set tuple frozenset deque OrderedDict defaultdict Counter ChainMap")
+"""Type names of values that hold other values; what an operator makes of two of them shares their items."""
+
+DATA_TYPES = CONTAINER_TYPES | _words("ndarray DataFrame Series Index Tensor Figure Axes")
+"""Type names of values whose use draws no random numbers."""
+
 CONSUMED_TYPES = _words(
     """
-    generator map filter zip enumerate reversed count cycle chain islice defaultdict reader DictReader TextIOWrapper
+    tqdm tqdm_notebook BufferedRandom _TemporaryFileWrapper TextFileReader Cursor Queue SimpleQueue LifoQueue
+    PriorityQueue coroutine async_generator _tee accumulate batched combinations compress dropwhile filterfalse groupby
+    pairwise permutations product repeat starmap takewhile zip_longest
+        generator map filter zip enumerate reversed count cycle chain islice defaultdict reader DictReader TextIOWrapper
     BufferedReader StringIO BytesIO
     """
 )
@@ -108,8 +160,14 @@ AMBIENT_CALLS = _words(
 )
 """Settings that later cells depend on without naming them; so is every store into a part of a module."""
 
-AMBIENT_WORDS = ("set_", "enable_", "disable_", "use_deterministic")
+AMBIENT_WORDS = ("set_", "enable_", "disable_", "use_deterministic", "register", "unregister", "reset_", "setcontext")
 """A call of a module's function that begins so is a setting too."""
+
+AMBIENT_FUNCTIONS = _words("set reset enable disable rcdefaults captureWarnings install uninstall")
+"""So is one that is called so."""
+
+AMBIENT_METHODS = _words("__enter__ __exit__ enter_context install uninstall activate deactivate")
+"""Methods whose effects outlast the call and are seen by no name."""
 
 SEEDING = {
     "random.seed": "random",

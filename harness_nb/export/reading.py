@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from harness_nb.export import purity
-from harness_nb.export.effects import Effects, join_now
+from harness_nb.export.assigning import note_part, note_value, share_among
+from harness_nb.export.calling import changed_by, changed_by_decorator, is_setting, take_thrown_away
+from harness_nb.export.effects import STAR, Effects, join_now
 from harness_nb.export.mentions import is_path_like, literals_in, mode_of_call, text_of
 from harness_nb.export.sharing import (
     Knowledge,
@@ -17,12 +19,20 @@ from harness_nb.export.sharing import (
     defaults_of,
     dotted_name,
     globals_of,
-    is_pure_function,
+    holds_stream,
+    imported,
+    lambdas_in,
+    names_in,
     parameters_of,
     root_of,
     shared_with,
+    state_of,
     stored_in,
 )
+from harness_nb.export.source import parse_cell
+
+_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"})
+"""What they do to their first parameter is no change: the object is not there before."""
 
 _MAYBE = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match)
 
@@ -72,17 +82,20 @@ class _Reader(ast.NodeVisitor):
     def _change(self, node: ast.AST, *, perhaps: bool) -> None:
         name = root_of(node)
         if not name and not isinstance(node, ast.Constant):
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Name):
-                    self._change(inner, perhaps=perhaps)
+            for inner in names_in([node]):
+                self._change(ast.Name(id=inner), perhaps=perhaps)
             return
         if name in self.parameters:
             self.effects.changes_arguments = True
         if not name or name in self.local:
             return
+        if name in ("globals", "locals"):
+            self.effects.anything = True
         if name in self.known.modules:
             if not perhaps:
                 self.effects.settings = True
+            elif isinstance(node, ast.Name) and name in self.known.whole:
+                self.effects.touches.add(state_of(self.known.modules[name]))
             return
         (self.effects.touches if perhaps else self.effects.changes).add(name)
 
@@ -95,6 +108,8 @@ class _Reader(ast.NodeVisitor):
         self.visit(node.value)
         for target in node.targets:
             self._store(target, node.value)
+        if len(node.targets) > 1:
+            share_among(self.effects, node.targets, None, self.local)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         """As an assignment; without a value nothing is bound."""
@@ -111,6 +126,7 @@ class _Reader(ast.NodeVisitor):
             self.visit_Name(ast.Name(id=name, ctx=ast.Load()))
             if name not in self.local:
                 self.effects.binds.add(name)
+                self.effects.parts.setdefault(name, set()).update(shared_with(node.value, self.known))
             self._change(node.target, perhaps=True)
         else:
             self.visit(node.target)
@@ -122,11 +138,13 @@ class _Reader(ast.NodeVisitor):
         self._store(node.target, node.value)
 
     def visit_Delete(self, node: ast.Delete) -> None:
-        """A deleted name is needed; a deleted part changes the whole."""
+        """A deleted name is needed, and its fate is part of it; a deleted part changes the whole."""
         for target in node.targets:
             self.visit(target)
             if not isinstance(target, ast.Name):
                 self._change(target, perhaps=False)
+            elif target.id not in self.local:
+                self.effects.binds.add(target.id)
 
     def _take_texts(self, nodes: Iterable[ast.AST], mode: str) -> None:
         """Remember how the literals and names of a path are used; they are not looked at again."""
@@ -141,22 +159,23 @@ class _Reader(ast.NodeVisitor):
         match target:
             case ast.Name(id=name):
                 self._bind(name)
-                if value is not None and name not in self.local and is_path_like(value):
-                    texts = [text for part in literals_in(value) if (text := text_of(part)) is not None]
-                    self.effects.constants.setdefault(name, []).extend(texts)
-                shared = set(shared_with(value, self.known)) if value is not None else set()
-                self.effects.holds.setdefault(name, set()).update(shared - self.local)
+                if value is not None:
+                    note_value(self.effects, name, value, self.known, self.local)
+                for one in lambdas_in(value) if name not in self.local else ():
+                    body = self.effects.bodies.setdefault(name, Effects())
+                    join_now(body, self._body(one.args, [one.body]), frozenset())
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(items) else None
                 for index, item in enumerate(items):
                     self._store(item, values[index] if values else value)
+                share_among(self.effects, items, value, self.local)
             case ast.Starred(value=inner):
                 self._store(inner, value)
             case _:
                 self.visit(target)
                 self._change(target, perhaps=False)
                 if value is not None and (name := root_of(target)) and name not in self.local:
-                    self.effects.holds.setdefault(name, set()).update(shared_with(value, self.known))
+                    note_part(self.effects, name, value, self.known)
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         """The loop variable may never get a value."""
@@ -180,33 +199,26 @@ class _Reader(ast.NodeVisitor):
     visit_AsyncWith = visit_With
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        """Its name is gone after it."""
+        """Its name is gone after it, whatever it was before."""
+        if node.name and node.name not in self.local:
+            self.effects.binds.add(node.name)
         inner = _Reader(self.known, self.effects, self.local | ({node.name} if node.name else set()), certain=False)
         inner.parameters, inner.taken = self.parameters, self.taken
         for child in ast.iter_child_nodes(node):
             inner.visit(child)
 
-    def visit_Import(self, node: ast.Import) -> None:
-        """``import a.b`` binds ``a``."""
-        for alias in node.names:
-            name = alias.asname or alias.name.split(".")[0]
-            self._bind(name)
-            if name not in self.local:
-                self.effects.imports[name] = alias.name if alias.asname else name
-            self.effects.dotted.add(alias.name)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         """A star import binds what the manifest says; ``flow`` adds it."""
-        module = "." * node.level + (node.module or "")
-        for alias in node.names:
-            self.effects.dotted.add(f"{module}.{alias.name}" if module.strip(".") else module + alias.name)
-            if alias.name == "*":
-                self.effects.binds.add("*")
-                self.effects.imports["*"] = module
-                continue
-            self._bind(alias.asname or alias.name)
-            if (alias.asname or alias.name) not in self.local:
-                self.effects.imports[alias.asname or alias.name] = f"{module}.{alias.name}"
+        for name, dotted, stands_for in imported(node):
+            self.effects.dotted.add(dotted)
+            if name == STAR:
+                self.effects.binds.add(STAR)
+            else:
+                self._bind(name)
+            if name not in self.local:
+                self.effects.imports[name] = stands_for
+
+    visit_ImportFrom = visit_Import
 
     # ---- what happens later
 
@@ -214,16 +226,26 @@ class _Reader(ast.NodeVisitor):
         """Decorators and defaults now, the body when it is called."""
         for now in [*node.decorator_list, *defaults_of(node.args), *annotations_of(node)]:
             self.visit(now)
+        self._decorate(node)
         self._bind(node.name)
-        body = self._body(node.args, node.body)
+        body = self._body(node.args, node.body, constructs=node.name in _CONSTRUCTORS)
         if body.changes_arguments and any(not isinstance(one, ast.Constant) for one in defaults_of(node.args)):
             body.changes.add(node.name)
         if node.name not in self.local:
             self.effects.bodies[node.name] = body
         else:
             join_now(self.effects, body, self.local)
+            self.effects.changing |= {node.name} if body.changes_arguments else set()
 
     visit_AsyncFunctionDef = visit_FunctionDef
+
+    def _decorate(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        """A decorator is called with what it decorates, and may keep it."""
+        for decorator in node.decorator_list:
+            for part, perhaps in changed_by_decorator(decorator, self.known):
+                self._change(part, perhaps=perhaps)
+            if (root := root_of(decorator)) and root not in {*self.known.modules, *self.local}:
+                self.effects.holds.setdefault(root, set()).add(node.name)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         """Nearly always called in the statement it stands in."""
@@ -231,13 +253,13 @@ class _Reader(ast.NodeVisitor):
             self.visit(now)
         join_now(self.effects, self._body(node.args, [node.body]), self.local)
 
-    def _body(self, arguments: ast.arguments, body: Iterable[ast.AST]) -> Effects:
+    def _body(self, arguments: ast.arguments, body: Iterable[ast.AST], *, constructs: bool = False) -> Effects:
         nodes = list(body)
         parameters = frozenset(parameters_of(arguments))
         shared = {name for node in nodes for name in globals_of(node)}
         local = self.local | parameters | (frozenset(stored_in(nodes)) - shared)
         inner = _Reader(self.known, Effects(), frozenset(local), certain=False)
-        inner.parameters = parameters
+        inner.parameters = parameters - {next(parameters_of(arguments), "")} if constructs else parameters
         for node in nodes:
             inner.visit(node)
         return inner.effects
@@ -246,6 +268,7 @@ class _Reader(ast.NodeVisitor):
         """Bases, decorators and the body now, methods when they are called."""
         for now in [*node.decorator_list, *node.bases, *(word.value for word in node.keywords)]:
             self.visit(now)
+        self._decorate(node)
         for base in node.bases:
             self._change(base, perhaps=True)
         inside = frozenset(stored_in(node.body))
@@ -254,7 +277,7 @@ class _Reader(ast.NodeVisitor):
             inner.visit(child)
         join_now(self.effects, inner.effects, self.local, bodies=False)
         self._bind(node.name)
-        whole = Effects()
+        whole = Effects(changing=inner.effects.changing)
         for body in [inner.effects, *inner.effects.bodies.values()]:
             join_now(whole, body, frozenset())
         if node.name not in self.local:
@@ -277,6 +300,7 @@ class _Reader(ast.NodeVisitor):
         """A chain that starts at a module is remembered whole."""
         if dotted := dotted_name(node, self.known.modules):
             self.effects.dotted.add(dotted)
+        self.effects.attributes.add(node.attr)
         self.visit(node.value)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -284,43 +308,51 @@ class _Reader(ast.NodeVisitor):
         name = dotted_name(node.func, self.known.modules)
         last = node.func.attr if isinstance(node.func, ast.Attribute) else root_of(node.func)
         arguments = [*node.args, *(word.value for word in node.keywords)]
+        if isinstance(node.func, ast.Name) and last in purity.CODE_BUILTINS and self._take_code(node):
+            return
         self.effects.calls.append((name or last, node))
         if mode := mode_of_call(node, last):
             receiver = [node.func.value] if isinstance(node.func, ast.Attribute) and not name else []
             self._take_texts([*receiver, *arguments], mode)
-        if name in purity.AMBIENT_CALLS or (name and "." in name and last.startswith(purity.AMBIENT_WORDS)):
-            self.effects.settings = True
-        for part, perhaps in self._changed_by(node, name, last, arguments):
+        self.effects.settings |= is_setting(name, last)
+        changes = self._changes_arguments(arguments)
+        for part, perhaps in changed_by(node, name, last, self.known, arguments_change=changes):
             self._change(part, perhaps=perhaps)
+        self._hold_arguments(node, arguments)
+        if last == "backward":
+            self.effects.traced |= set(names_in([node])) - self.local
         self.generic_visit(node)
 
-    def _changed_by(
-        self, node: ast.Call, name: str, last: str, arguments: list[ast.expr]
-    ) -> Iterator[tuple[ast.AST, bool]]:
-        changing = last in purity.CHANGING_FUNCTIONS or (last.endswith("_") and not last.startswith("_"))
-        if isinstance(node.func, ast.Name) or name:
-            pure = is_pure_function(node, name, last, self.known) and not changing
-            if last in ("KFold", "range") or pure:
-                arguments = [word.value for word in node.keywords if word.arg in ("out", "ax", "file")]
-                arguments += node.args[2:] if name.startswith("numpy.") else []
-                arguments += [
-                    one for one in node.args if isinstance(one, ast.Attribute) and one.attr not in purity.PURE_METHODS
-                ]
-            yield from ((argument, True) for argument in arguments)
-            if not name and last not in purity.NAMESPACE:
-                yield node.func, True
-            return
-        if not isinstance(node.func, ast.Attribute):
-            yield from ((argument, True) for argument in [node.func, *arguments])
-            return
-        in_place = any(word.arg == "inplace" for word in node.keywords)
-        if last not in purity.PURE_METHODS or in_place or changing:
-            yield node.func.value, not (last in ("append", "extend", "add", "update", "insert", "pop") or in_place)
-            if last not in purity.ARGUMENT_SAFE_METHODS:
-                yield from ((argument, True) for argument in arguments)
-            if (root := root_of(node.func.value)) and root not in self.local:
-                held = {shared for argument in arguments for shared in shared_with(argument, self.known)}
-                self.effects.holds.setdefault(root, set()).update(held - self.local)
+    def _take_code(self, node: ast.Call) -> bool:
+        """Read the text that ``exec`` or ``eval`` runs, if it stands there and runs on the names of the kernel."""
+        text = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+        tree = parse_cell(text)[0] if isinstance(text, str) and len(node.args) == 1 and not node.keywords else None
+        if tree is None:
+            self.effects.anything |= len(node.args) + len(node.keywords) == 1
+            return False
+        with _Doubt(self):
+            self.visit(tree)
+        return True
+
+    def _hold_arguments(self, node: ast.Call, arguments: list[ast.expr]) -> None:
+        """An object may keep what its methods are given."""
+        method = isinstance(node.func, ast.Attribute) and node.func.attr not in purity.PURE_METHODS
+        if method and (root := root_of(node.func)) and root not in self.local and root not in self.known.modules:
+            held = {shared for argument in arguments for shared in shared_with(argument, self.known)}
+            self.effects.holds.setdefault(root, set()).update(held - self.local)
+            if any(holds_stream(argument, self.known) for argument in arguments):
+                self.effects.streams.add(root)
+
+    def _changes_arguments(self, arguments: list[ast.expr]) -> bool:
+        """Whether a function among the arguments of a call changes what it is given."""
+        bodies = [self._body(one.args, [one.body]) for one in arguments if isinstance(one, ast.Lambda)]
+        named = any(isinstance(one, ast.Name) and one.id in self.known.changing for one in arguments)
+        return named or any(body.changes_arguments for body in bodies)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        """What stands alone is there for what it does."""
+        self.visit(node.value)
+        take_thrown_away(node, self.effects, self.known, self.local)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         """A text may name a file."""
@@ -349,6 +381,8 @@ class _Reader(ast.NodeVisitor):
             return
         if isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
             self._bind(node.name)
+        if isinstance(node, ast.MatchMapping) and node.rest:
+            self._bind(node.rest)
         super().generic_visit(node)
 
 

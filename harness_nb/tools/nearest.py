@@ -18,6 +18,7 @@ SHOWN_MATCHES = 5
 NAMED_MATCHES = 20
 SHOWN_CHARACTERS = 500
 TELLING_CHARACTERS = 10
+TELLING_LINES = 2
 
 _NUMBER = re.compile(r"^ *\d+\t", re.M)
 _BLANKS = {" ": "space", "\t": "tab"}
@@ -66,7 +67,17 @@ def describe_nearest(text: str, search: str, replace: str) -> str:
         return f"The text to put there is in the file already, so this edit may have been made before:\n{rows}"
     if found is None:
         return "Nothing in the file is like it; read the file again."
-    return f"The nearest lines are:\n{_numbered(lines, found, len(wanted))}"
+    return f"The nearest lines are:\n{_numbered(lines, found, len(wanted))}{_same_until(lines[found:], wanted)}"
+
+
+def _same_until(lines: list[str], wanted: list[str]) -> str:
+    """Where the search text first differs from the lines that are most like it; empty where that is soon seen."""
+    same = next((number for number, (line, search) in enumerate(zip(lines, wanted, strict=False)) if line != search), 0)
+    if same < TELLING_LINES:
+        return ""
+    return (
+        f"\nThe first {same} lines are the same; then your search text has\n      \t{wanted[same][:SHOWN_CHARACTERS]}"
+    )
 
 
 def _already_there(text: str, search: str, replace: str, nearest: int | None, size: int) -> int | None:

@@ -111,7 +111,7 @@ def _search(file: Path, expression: re.Pattern[str], found: Found) -> None:
         if not match:
             continue
         found.hits += 1
-        row = f"{shown(file)}:{number}: {_around(line, match.start())}"
+        row = f"{shown(file)}:{number}:{_around(line, match.start())}"
         found.characters += len(row) + 1
         if found.shown < MATCHES and (found.characters <= SHOWN_CHARACTERS or not found.shown):
             found.shown += 1

@@ -7,6 +7,7 @@ import IPython.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,19 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from harness_nb import events as ev
+from harness_nb.consent import INVALID
 from harness_nb.ports import CallDelta, Delta, ReasoningDelta, TextDelta, Withdrawn
-from harness_nb.types import Status
+from harness_nb.toolset import FINISH, WAIT
+from harness_nb.types import Status, TextPart
 from harness_nb.ui.last_line import count_turns, duration, judging_words, usage_words
 from harness_nb.ui.source import call_title, visible
 from harness_nb.ui.written import WrittenOutputs
 
 SOURCE_LINES = 12
 """Lines of a cell's source that are shown; the whole is in the session notebook."""
+
+CHECK_LINES = 3
+"""Last lines of a check's output that are shown; the whole is in the session notebook."""
 
 _COLOURS = {Status.OK: "green", Status.ERROR: "red", Status.KERNEL_DIED: "red"}
 
@@ -37,6 +43,7 @@ class TerminalDisplay:
         self._notebook: Path | None = None
         self._outputs: dict[str, WrittenOutputs] = {}
         self._latest = ""
+        self._unrun: set[str] = set()
         self._in_line = False
         self._redrawn = False
         self._said = ""
@@ -87,6 +94,7 @@ class TerminalDisplay:
         match event:
             case ev.CellStarted():
                 self._latest = event.call_id
+                self._unrun.discard(event.call_id)
             case ev.CellOutput():
                 self._write_outputs(event, outputs.apply(event))
                 self._redraw(outputs.unfinished)
@@ -114,14 +122,13 @@ class TerminalDisplay:
             case ev.ApprovalAnswered() if not event.approval.approved:
                 self._line(f"⊘ denied: {event.approval.reason}", "yellow")
             case ev.CheckFinished():
-                words, colour = ("passed", "green") if event.passed else ("failed", "red")
-                self._line(f"check {words}: {event.command} · {duration(event.elapsed)}", colour)
+                self._check(event)
             case ev.FinishAccepted() if self._summary and event.summary.strip() != self._said.strip():
                 self._line(event.summary)
             case ev.FinishRejected():
                 self._line("✗ the finish is not accepted", "red")
-            case ev.ResultAdded() if event.status is Status.RUNNING:
-                self._line(f"▶ {event.call_id} is still running", "blue")
+            case ev.ResultAdded():
+                self._result(event)
             case ev.LimitReached() | ev.Warned():
                 self._line(f"⚠ {event.text}", "yellow")
             case ev.ModelSwitched():
@@ -133,19 +140,38 @@ class TerminalDisplay:
             case _:
                 pass
 
+    def _check(self, event: ev.CheckFinished) -> None:
+        words, colour = ("passed", "green") if event.passed else ("failed", "red")
+        self._line(f"check {words}: {event.command} · {duration(event.elapsed)}", colour)
+        if event.exit_code is not None or not event.passed:
+            self._line("\n".join(event.output.rstrip().splitlines()[-CHECK_LINES:]), "dim")
+
+    def _result(self, event: ev.ResultAdded) -> None:
+        """What is not seen otherwise: that it still runs, or why nothing was run."""
+        if event.status is Status.RUNNING:
+            self._line("▶ still running" if event.name == WAIT else f"▶ {event.call_id} is still running", "blue")
+        elif event.status is Status.ERROR and event.call_id in self._unrun and event.name != FINISH:
+            self._line(f"✗ {' '.join(part.text for part in event.content if isinstance(part, TextPart))}", "red")
+        self._unrun.discard(event.call_id)
+
     def _call(self, event: ev.CallDecided) -> None:
         self._line("")
-        title = Text.assemble("\n", (event.name, "bold cyan"), " ", call_title(event.name, event.call.arguments))
+        invalid = event.decision.policy == INVALID
+        about = json.dumps(event.call.arguments) if invalid else call_title(event.name, event.call.arguments)
+        title = Text.assemble("\n", (event.name, "bold cyan"), " ", about)
         self._print(title, no_wrap=True, overflow="ellipsis")
         lines = visible(event.source).splitlines()
-        if lines:
+        if lines and _says_more(event, self._console.width):
             limit = len(lines) if event.decision.verdict == "ask" else SOURCE_LINES
-            more = [f"# … {len(lines) - limit} more lines"] if len(lines) > limit else []
+            left = len(lines) - limit
+            more = [f"# … {left} more line{'s' if left > 1 else ''}"] if left > 0 else []
             language = "bash" if lines[0].startswith("%%bash") else "python"
             code = "\n".join([*lines[:limit], *more])
             self._print(Syntax(code, language, background_color="default", word_wrap=True))
         if event.decision.verdict == "deny":
-            self._line(f"⊘ denied: {event.decision.reason}", "yellow")
+            self._line(f"{'✗ not run' if invalid else '⊘ denied'}: {event.decision.reason}", "yellow")
+        else:
+            self._unrun.add(event.call_id)
 
     def _end(self, event: ev.SessionEnded) -> None:
         words = event.reason.replace("_", " ") + (f": {event.text}" if event.text else "")
@@ -181,3 +207,13 @@ class TerminalDisplay:
     def _print(self, *what: Any, **how: Any) -> None:
         self._redraw("")
         self._console.print(*what, **how)
+
+
+def _says_more(event: ev.CallDecided, width: int) -> bool:
+    """Whether the source of a cell tells a person more than its title: not where the title is all of it."""
+    if event.decision.verdict == "ask":
+        return True
+    lines = event.source.splitlines()
+    if lines[:1] == ["%%bash"] and len(lines) == 2:
+        return len(event.name) + 1 + len(lines[1]) > width
+    return len(lines) > 1 or not event.source.startswith(f"{event.name}(")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_nb import events as ev
+from harness_nb.tools.names import manifest
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
 from harness_nb.types import Decision, JsonObject, Message, Status, ToolCall, text_content
 
@@ -49,6 +50,7 @@ class Recorded:
             ev.PromptAdded(prompt=prompt),
         ]
         self._toolset = Toolset(STANDARD_TOOLS)
+        self._made: dict[str, tuple[int, int]] = {}
 
     def blob(self, digest: str) -> bytes | None:
         return self.blobs.get(digest)
@@ -73,17 +75,12 @@ class Recorded:
             ev.CallDecided(**about, call=call, source=source, decision=ALLOW),
             ev.CellStarted(**about, source=source),
         ]
-        old = {name: id(value) for name, value in self.namespace.items()}
         ran, made = run_source(source, tool, self.namespace, self.workspace, self.count)
         if not trace:
             made = [output for output in made if output["output_type"] != "error"]
         for output in [*made, *(outputs or [])]:
             self.events.append(ev.CellOutput(**about, output=output))
-        rows = [
-            {"name": name, "type": type(value).__name__, "cell": self.count if old.get(name) != id(value) else 0}
-            for name, value in self.namespace.items()
-            if not name.startswith("_")
-        ]
+        rows = manifest(self.namespace, (), self.count, self._made)
         finished = ev.CellFinished(**about, status=status or ran, execution_count=self.count, names=tuple(rows))
         self.events.append(finished)
         self._record_files(about)
@@ -101,6 +98,7 @@ class Recorded:
         """The kernel dies in its next cell."""
         self.python("import os", status=Status.KERNEL_DIED)
         self.namespace = {"__name__": "__main__"}
+        self._made = {}
         self.count = 0
 
     def _record_files(self, about: dict[str, str]) -> None:

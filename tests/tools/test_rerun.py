@@ -47,7 +47,7 @@ def test_all_tools_work_and_the_setup_cell_may_run_twice(tmp_path: Path) -> None
     assert "at line 6" in outputs[5][0].text
     assert outputs[6][0].text == "pixel.png: PNG, 1 x 1 pixels, 70 bytes\n"
     assert set(outputs[6][1].data) == {"image/png"}
-    assert "src/{x}.py:6:     return x + x" in outputs[7][0].text
+    assert "src/{x}.py:6:    return x + x" in outputs[7][0].text
 
 
 def test_failures_are_short_errors_that_stop_the_run(tmp_path: Path) -> None:

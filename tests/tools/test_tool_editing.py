@@ -277,3 +277,13 @@ def test_the_nearest_lines_of_a_large_file_are_found_soon(folder: Path) -> None:
     (folder / "big.py").write_text("".join(f"value_{i} = compute({i}, {i + 1})\n" for i in range(20_000)))
     with pytest.raises(ValueError, match=" 15001\tvalue_15000 = compute"):
         search_replace("big.py", "value_15000 = compute(15000, 15002)", "x")
+
+
+def test_a_long_search_text_that_is_wrong_in_its_middle_is_told_where(folder: Path) -> None:
+    (folder / "shop.py").write_text(
+        "def total(prices):\n    amount = sum(prices)\n    amount -= discount\n    return amount\n"
+    )
+    said = refusal("def total(prices):\n    amount = sum(prices)\n    amount = amount - discount\n    return amount")
+    assert said.endswith(
+        "\nThe first 2 lines are the same; then your search text has\n      \t    amount = amount - discount"
+    )

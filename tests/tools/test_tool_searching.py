@@ -28,7 +28,7 @@ def last_line(capsys: pytest.CaptureFixture[str]) -> str:
 def test_matches_have_path_and_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     search_files(r"total\(")
     assert capsys.readouterr().out == (
-        "src/a.py:2: y = total(2)\nsrc/b.py:1: total(3)\nsrc/b.py:2: total(4)\n"
+        "src/a.py:2:y = total(2)\nsrc/b.py:1:total(3)\nsrc/b.py:2:total(4)\n"
         "(3 hits in 2 files; 3 text files searched)\n"
     )
     search_files("y =")
@@ -81,7 +81,7 @@ def test_many_and_long_matches_are_bounded(folder: Path, capsys: pytest.CaptureF
     assert all("key" in line and len(line) < 330 for line in out[:-1])
     assert sum(len(line) + 1 for line in out[:-1]) <= 15_000
     assert out[-1] == (
-        "(120 hits in 1 file; 1 text file searched; the first 47 are shown, narrow the pattern or the path)"
+        "(120 hits in 1 file; 1 text file searched; the first 48 are shown, narrow the pattern or the path)"
     )
     (folder / "a.txt").write_text("key\n" * 120)
     search_files("key")
@@ -122,12 +122,12 @@ def test_of_the_record_only_whole_outputs_are_searched(folder: Path, capsys: pyt
     for path in ("harness_sessions/s/outputs", "harness_sessions/s/outputs/c1.txt"):
         search_files("key", path)
         assert capsys.readouterr().out == (
-            "harness_sessions/s/outputs/c1.txt:1: key\n(1 hit in 1 file; 1 text file searched)\n"
+            "harness_sessions/s/outputs/c1.txt:1:key\n(1 hit in 1 file; 1 text file searched)\n"
         )
     for path in ("harness_sessions", "harness_sessions/s"):
         search_files("key", path)
         assert capsys.readouterr().out == (
-            "harness_sessions/s/outputs/c1.txt:1: key\n"
+            "harness_sessions/s/outputs/c1.txt:1:key\n"
             "(1 hit in 1 file; 1 text file searched; "
             "of harness_sessions only the files in <id>/outputs/ are searched)\n"
         )

@@ -8,8 +8,9 @@ from rich.console import Console
 from ui_cells import decided, finished, output, replied, result, started
 
 from harness_nb import events as ev
+from harness_nb.consent import INVALID
 from harness_nb.ports import Delta, ReasoningDelta, TextDelta, Withdrawn
-from harness_nb.types import Approval, Decision, Status
+from harness_nb.types import Approval, Decision, Status, ToolCall
 from harness_nb.ui.terminal import SOURCE_LINES, TerminalDisplay
 
 ASK = Decision(verdict="ask", reason="it deletes folders", policy="p")
@@ -81,6 +82,42 @@ def test_what_the_harness_says_is_there() -> None:
     assert shown.splitlines()[-1] == (
         "limit: the limit is reached · 3 turns · tokens unknown · 2 s · harness_sessions/s.ipynb"
     )
+
+
+def test_a_failed_check_shows_the_end_of_what_it_printed() -> None:
+    output = "\n".join(f"line {number}" for number in range(20)) + "\nFAILED (errors=5)\n"
+    shown = written([ev.CheckFinished(command="pytest", passed=False, exit_code=1, output=output, elapsed=1.0)])
+    assert "line 19\nFAILED (errors=5)" in shown and "line 16" not in shown
+
+
+def test_a_call_that_fits_no_tool_is_not_said_to_be_denied() -> None:
+    wrong = Decision(verdict="deny", reason="file_path is not a parameter", policy=INVALID)
+    shown = written([decided("", wrong, file_path="a")])
+    assert '{"file_path": "a"}' in shown
+    assert "✗ not run: file_path is not a parameter" in shown and "denied" not in shown
+    assert "⊘ denied: no" in written([decided("x", Decision(verdict="deny", reason="no", policy="p"))])
+
+
+def test_a_call_that_was_not_run_says_why_and_one_that_ran_does_not_say_it_twice() -> None:
+    assert "✗ Not run, the kernel is busy." in written(
+        [decided("x"), result(Status.ERROR, "Not run, the kernel is busy.")]
+    )
+    ran = [decided("x"), started("x"), finished(Status.ERROR), result(Status.ERROR, "told already")]
+    assert "told already" not in written(ran)
+
+
+def test_a_wait_that_ends_before_its_call_does_not_take_its_name() -> None:
+    still = ev.ResultAdded(call_id="c2", name="wait", status=Status.RUNNING, content=())
+    assert "▶ still running" in written([still]) and "c2" not in written([still])
+
+
+def test_a_call_whose_title_says_it_all_is_written_once() -> None:
+    short = ToolCall(call_id="c1", name="bash", arguments={"command": "ls data"})
+    allow = Decision(verdict="allow", reason="", policy="p")
+    event = ev.CallDecided(call_id="c1", name="bash", call=short, source="%%bash\nls data", decision=allow)
+    assert written([event]).count("ls data") == 1
+    asked = written([event.model_copy(update={"decision": ASK})])
+    assert asked.count("ls data") == 2, "what a person is asked about is shown whole"
 
 
 def test_a_failure_is_written() -> None:
