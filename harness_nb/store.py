@@ -38,6 +38,9 @@ from harness_nb.events import (
 from harness_nb.journal import JOURNAL, journal_line, take_apart
 
 FOLDER = "harness_sessions"
+LOCK_SECONDS = 2.0
+"""A process that was killed may leave the lock for a moment to a child that it was just starting."""
+
 LISTED = 10
 """So many sessions are listed where one is not there."""
 
@@ -60,7 +63,7 @@ class SessionStore:
         self._new = not os.path.lexists(self.folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
+            self._lock.acquire(timeout=LOCK_SECONDS, poll_interval=0.05)
             remove_leftovers(self.folder / JOURNAL)
             self._journal: io.FileIO = (self.folder / JOURNAL).open("ab", buffering=0)
             self._end_torn_line()

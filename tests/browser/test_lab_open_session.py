@@ -32,7 +32,8 @@ def cells_of(path: Path) -> list[dict[str, Any]]:
 def save(page: Page) -> bool:
     """Save as a person does, and overwrite where JupyterLab asks; whether it did."""
     page.evaluate(SAVE)
-    page.wait_for_function("window.saved || document.querySelector('.jp-Dialog')")
+    buttons = "[...document.querySelectorAll('.jp-Dialog button')]"
+    page.wait_for_function(f"window.saved || {buttons}.some(button => button.textContent.includes('Overwrite'))")
     asked = not page.evaluate("window.saved")
     if asked:
         page.click(".jp-Dialog button:has-text('Overwrite')")

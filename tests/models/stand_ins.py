@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from harness_nb.types import ImagePart, ToolSpec, text_message
 
 TOOLS = (
@@ -23,3 +25,8 @@ class Naps:
 
     async def __call__(self, seconds: float) -> None:
         self.seconds.append(seconds)
+
+
+def timeless(raw: bytes) -> bytes:
+    """The body of a request without the seconds that the cells in it took, and with one tag around results."""
+    return re.sub(rb"data-[0-9a-f]{8}>", b"data-TAG>", re.sub(rb"\[ok, [\d.]+ s", b"[ok, 0 s", raw))
