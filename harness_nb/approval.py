@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TextIO
 
 from harness_nb.outputs import clean_text
+from harness_nb.policy import kind_of
 from harness_nb.types import Approval, Decision, ToolCall
 
 
@@ -75,13 +82,59 @@ class TerminalApprover:
         self._source = source or sys.stdin
         self._screen = screen or sys.stderr
         self._turn = asyncio.Lock()
+        self._asking = asyncio.Lock()
+        self._waiting = 0
 
     async def ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
-        """Show the cell and the reason, and wait for a line that begins with y or n."""
+        """Show the whole cell and the reason, one call after the other, and wait for a line."""
         if not self.can_answer:
             return await DenyApprover("no terminal to ask at").ask(call, source, decision)
-        self._screen.write(f"\n{call.name} asks for your approval: {decision.reason}\n\n{source}\n\n")
-        return read_answer(await self._read_line("Run it? [y/N, or N and a word to the model] ") or "")
+        self._waiting += 1
+        try:
+            async with self._asking:
+                return await self._ask(call, source, decision)
+        finally:
+            self._waiting -= 1
+
+    async def _ask(self, call: ToolCall, source: str, decision: Decision) -> Approval:
+        more = f" ({self._waiting - 1} more to come)" if self._waiting > 1 else ""
+        width = shutil.get_terminal_size().columns
+        self._screen.write(f"\n{visible(call.name)} asks for your approval{more}: {visible(decision.reason)}\n\n")
+        self._screen.write(in_gutter(source, width) + "\n\n")
+        trouble = ""
+        while True:
+            kind = visible(kind_of(call, source).words)
+            line = (
+                await self._read_line(f"{trouble}Run it? [y/N, a: always here ({kind}), e: edit, or n and a word] ")
+                or ""
+            )
+            try:
+                if line.strip().lower() != "e":
+                    return read_typed(line, call)
+                edited = await asyncio.to_thread(self._edit, call)
+                self._screen.write(in_gutter("\n".join(editable(edited).values()), width) + "\n\n")
+                return Approval(approved=True, edited=edited)
+            except (ValueError, OSError) as error:
+                trouble = f"{error}. "
+
+    def _edit(self, call: ToolCall) -> ToolCall:
+        """The call as the person changes it in their editor.
+
+        Raises:
+            ValueError: if nothing was changed, or there is no text to change.
+            OSError: if there is no editor.
+        """
+        name = main_argument(call)
+        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        if not name:
+            raise ValueError("this call has no text to change")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "call.py" if name == "code" else "call.txt")
+            path.write_text(call.arguments[name], "utf-8")
+            if (code := subprocess.run([*editor, str(path)], check=False).returncode) != 0:
+                raise ValueError(f"{editor[0]} ended with {code}; nothing has been changed")
+            text = path.read_text("utf-8")
+        return with_texts(call, {name: text.removesuffix("\n") if not call.arguments[name].endswith("\n") else text})
 
     @property
     def can_answer(self) -> bool:
@@ -126,6 +179,21 @@ def _unechoed(terminal: TextIO) -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def visible(text: str) -> str:
+    """Control and direction characters written out: none may hide or reorder what a person reads or approves."""
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else repr(sign)[1:-1] for sign in text)
+
+
+def in_gutter(source: str, width: int) -> str:
+    """The source for a terminal, whole: each line behind a bar, long ones broken, so that none passes for a prompt."""
+    lines = []
+    for line in visible(source).expandtabs(4).split("\n"):
+        room = max(width - 3, 20)
+        pieces = [line[at : at + room] for at in range(0, len(line), room)] or [""]
+        lines += [f"{'┊' if number else '│'} {piece}".rstrip() for number, piece in enumerate(pieces)]
+    return "\n".join(lines)
 
 
 def asked_by_code(question: str) -> str:
@@ -184,7 +252,7 @@ def read_typed(line: str, call: ToolCall) -> Approval:
 
 
 def read_answer(line: str) -> Approval:
-    """The approval that a typed answer is: yes only for y or yes, a for the kind; what follows a no goes to the model."""
+    """The approval that a typed answer is: yes for y or yes, a for the kind; what follows a no goes to the model."""
     answer, _, word = line.strip().partition(" ")
     if answer.lower() in ("y", "yes"):
         return Approval(approved=True)

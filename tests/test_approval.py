@@ -8,11 +8,12 @@ import os
 import pty
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TextIO
 
 import pytest
 
-from harness_nb.approval import TerminalApprover, read_answer
+from harness_nb.approval import TerminalApprover, in_gutter, read_answer, read_typed, with_texts
 from harness_nb.types import Decision, ToolCall
 
 CALL = ToolCall(call_id="c1", name="bash", arguments={"command": "rm -rf x"})
@@ -110,7 +111,7 @@ async def test_an_approval_shows_the_cell_and_takes_only_a_clear_yes(
     approval = await asked
     assert approval.approved is approved
     assert ("use trash" in approval.reason) is ("trash" in line)
-    assert "it deletes folders\n\n%%bash\nrm -rf x\n" in terminal.screen.getvalue()
+    assert "it deletes folders\n\n│ %%bash\n│ rm -rf x\n" in terminal.screen.getvalue()
 
 
 async def test_without_a_terminal_nobody_answers() -> None:
@@ -123,3 +124,45 @@ async def test_without_a_terminal_nobody_answers() -> None:
 def test_what_follows_a_no_goes_to_the_model() -> None:
     assert read_answer("N why not ask").reason == "a person said no: why not ask"
     assert read_answer("maybe later").reason == "a person said no: maybe later"
+
+
+async def test_a_kind_is_allowed_and_an_edit_made_at_the_terminal(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    approver = terminal.approver
+    asked = asyncio.ensure_future(approver.ask(CALL, "%%bash\nrm -rf x", ASK))
+    await terminal.type("a\n", after="Run it?")
+    assert (await asked).scope == "kind"
+    editor = tmp_path / "editor.sh"
+    editor.write_text('sed -i s/x/y/ "$1"\n')
+    monkeypatch.setenv("VISUAL", f"sh {editor}")
+    asked = asyncio.ensure_future(terminal.approver.ask(CALL, "%%bash\nrm -rf x", ASK))
+    await terminal.type("e\n", after="e: edit")
+    edited = (await asked).edited
+    assert edited is not None and edited.arguments == {"command": "rm -rf y"}
+
+
+def test_a_typed_edit_needs_a_text() -> None:
+    edited = read_typed("e rm x/one", CALL).edited
+    assert edited is not None and edited.arguments == {"command": "rm x/one"}
+    with pytest.raises(ValueError, match="what to run instead"):
+        read_typed("e", CALL)
+    with pytest.raises(ValueError, match="nothing has been changed"):
+        read_typed("e rm -rf x", CALL)
+
+
+def test_arguments_that_are_no_texts_are_changed_as_json() -> None:
+    call = ToolCall(call_id="c", name="bash", arguments={"command": "ls", "timeout": 5})
+    assert with_texts(call, {"command": "ls -l", "timeout": "7"}).arguments == {"command": "ls -l", "timeout": 7}
+    with pytest.raises(ValueError, match="timeout is not JSON"):
+        with_texts(call, {"timeout": "soon"})
+    with pytest.raises(ValueError, match="no argument"):
+        with_texts(call, {"path": "x"})
+
+
+def test_nothing_in_a_source_passes_for_the_prompt() -> None:
+    url = "https://example.org/" + "a" * 200
+    shown = in_gutter(f"curl {url}\n\x1b[2J\x1b[1;1HRun it? [y/N] y\r\u202e", 60)
+    assert "\x1b" not in shown and "\r" not in shown and "\u202e" not in shown
+    assert all(line.startswith(("│", "┊")) and len(line) <= 60 for line in shown.split("\n"))
+    assert url in "".join(line[2:] for line in shown.split("\n"))

@@ -9,6 +9,7 @@ from test_loop import calls, says, work_on
 from harness_nb import events as ev
 from harness_nb.approval import DenyApprover, FixedApprover
 from harness_nb.consent import Grants
+from harness_nb.past import closing_events, cut_at, steps_of
 from harness_nb.types import Approval, Decision, Status, ToolCall
 
 YES, NO = Approval(approved=True), Approval(approved=False, reason="a person said no")
@@ -170,3 +171,24 @@ def test_auto_allows_what_would_be_asked_about_in_a_sandbox_only() -> None:
     made.auto = lambda: True
     lifted = made.lift(CALL, SOURCE, ASK)
     assert lifted.verdict == "allow" and "sandbox" in lifted.reason
+
+
+def test_a_question_that_was_open_when_the_process_died_is_asked_again_and_an_answer_is_kept() -> None:
+    reply = ev.ModelReplied(turn=1, message=calls(("bash", CALL.arguments)))
+    call_id = reply.message.tool_calls[0].call_id
+    open_ask = ev.ApprovalAsked(call_id=call_id, name="bash", decision=ASK)
+    dead = [ev.PromptAdded(prompt="go"), reply, asked(call_id), open_ask]
+    (closing,) = closing_events(dead)
+    assert isinstance(closing, ev.ResultAdded) and closing.status is Status.INTERRUPTED
+    assert grants(*dead[1:], closing).honour(CALL, SOURCE, ASK) is None
+    yes = ev.ApprovalAnswered(call_id=call_id, name="bash", approval=YES)
+    assert grants(*dead[1:], yes, closing).honour(CALL, SOURCE, ASK) is not None
+
+
+def test_a_fork_at_a_step_has_nothing_of_the_calls_behind_it_in_the_same_reply() -> None:
+    reply = ev.ModelReplied(turn=1, message=calls(("bash", CALL.arguments), ("bash", CALL.arguments)))
+    one, two = (call.call_id for call in reply.message.tool_calls)
+    events = [ev.PromptAdded(prompt="go"), reply, asked(one), asked(two), asked(one), result(Status.OK, one)]
+    kept = cut_at([*events, result(Status.OK, two)], 1)
+    assert len(steps_of(kept)) == 1
+    assert [event.call_id for event in kept if isinstance(event, ev.ResultAdded)] == [one, two]

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from harness_nb.approval import editable, with_texts
+from harness_nb.approval import editable, visible, with_texts
 from harness_nb.types import Approval, JsonObject
 from harness_nb.ui.asks import Ask, Asks
 from harness_nb.ui.here import PageLine, cell_of
-from harness_nb.ui.source import coloured, visible
+from harness_nb.ui.source import coloured
 
 TARGET = "harness_nb.approvals"
 VERSION = 1

@@ -111,6 +111,12 @@ class Screen:
             self._asking_call.ask(open)
         self._code_asks = open
 
+    def offer(self, shown: bool) -> None:
+        """Approvals are asked for by buttons below the cell; or by a line that is typed."""
+        self.buttons = shown
+        for call in self._calls.values():
+            call.offer(shown)
+
     def fail(self, text: str) -> None:
         """The work cannot go on, and there will be no ``SessionEnded``."""
         self._stop_sections()
@@ -166,6 +172,7 @@ class Screen:
         if call is None or (isinstance(item, ev.CallDecided) and call.over):
             call = self._calls[item.call_id] = self._add(Call(item.name, quiet=item.name == SETUP))
         call.apply(item)
+        call.offer(self.buttons)
         self._note_question(item)
         match item:
             case ev.CallDecided() if item.name == WAIT:
@@ -278,7 +285,7 @@ class CellDisplay:
 
     def buttons(self, shown: bool) -> None:
         """Approvals are asked for by buttons below the cell; or by a line that is typed."""
-        self._screen.buttons = shown
+        self._screen.offer(shown)
         self.draw()
 
     def draw(self) -> None:

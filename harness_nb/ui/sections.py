@@ -28,6 +28,7 @@ _STATES = {
 
 _BUSY = CallState("●", "running", html.BLUE)
 _DECIDED = CallState("○", "", html.GREY)
+_ALLOWED = CallState("○", "allowed", html.GREY)
 _ASKED = CallState("?", "waiting for your answer", html.AMBER)
 
 NOTE_LENGTH = 400
@@ -121,6 +122,7 @@ class Call:
         self._state = _DECIDED
         self._note = ""
         self._asked_for = ""
+        self._offered = False
         self._question: Bundle | None = None
         self._outputs: list[JsonObject] = []
         self._shown: list[Bundle] | None = None
@@ -160,6 +162,11 @@ class Call:
             self._state = _ASKED if open else _BUSY
             self._shown = None
 
+    def offer(self, shown: bool) -> None:
+        """Reason, source and buttons are shown below the cell; or they are not."""
+        if shown is not self._offered:
+            self._offered, self._shown = shown, None
+
     def stop(self) -> None:
         """The work has ended; a call that has not is interrupted."""
         if not self.over:
@@ -175,9 +182,10 @@ class Call:
     def _answer(self, event: ev.ApprovalAnswered) -> None:
         approval = event.approval
         if approval.approved:
-            self._state = _BUSY
+            self._state = _BUSY if self._watches else _ALLOWED
             self._question = html.note_block("✓", f"Allowed by {approval.by}: {self._asked_for}", html.GREY)
         else:
+            self._state = _STATES[Status.DENIED]
             self._question = html.note_block("⊘", approval.reason or f"Not allowed by {approval.by}", html.AMBER)
 
     def _take_result(self, event: ev.ResultAdded) -> None:
@@ -196,10 +204,13 @@ class Call:
 
     def _render(self) -> list[Bundle]:
         asked = self._state is _ASKED
-        block = html.call_block(self._name, self._title, self._source, self._state, _shortened(self._note), asked)
+        offered = asked and self._offered
+        block = html.call_block(
+            self._name, self._title, self._source, self._state, _shortened(self._note), asked and not offered
+        )
         look = self._name in html.SHORT
         outputs = [relay(output, running=not self.over, look=look) for output in self._outputs]
-        question = [self._question] if self._question else []
+        question = [self._question] if self._question and not offered else []
         return [block, *question, *(bundle for bundle in outputs if bundle is not None)]
 
 

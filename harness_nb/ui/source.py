@@ -12,6 +12,8 @@ from typing import Any
 from pygments import lex, lexers, util  # type: ignore[import-untyped]
 from pygments.token import Token  # type: ignore[import-untyped]
 
+from harness_nb.approval import visible
+
 _COLOURS: dict[Any, str] = {
     Token.Keyword.Constant: "#228970",
     Token.Keyword: "#2f8c2f",
@@ -74,11 +76,6 @@ def call_title(name: str, arguments: Mapping[str, Any]) -> str:
             title = path or next((str(value) for value in arguments.values()), "")
     line = " ".join(title.split())
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
-
-
-def visible(text: str) -> str:
-    """Control and direction characters written out: none may hide or reorder what a person reads or approves."""
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else repr(sign)[1:-1] for sign in text)
 
 
 def _first_line(code: str) -> str:

@@ -17,12 +17,13 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from harness_nb import events as ev
+from harness_nb.approval import visible
 from harness_nb.consent import INVALID
 from harness_nb.ports import CallDelta, Delta, ReasoningDelta, TextDelta, Withdrawn
 from harness_nb.toolset import FINISH, WAIT
 from harness_nb.types import Status, TextPart
 from harness_nb.ui.last_line import count_turns, duration, judging_words, usage_words
-from harness_nb.ui.source import call_title, visible
+from harness_nb.ui.source import call_title
 from harness_nb.ui.written import WrittenOutputs
 
 SOURCE_LINES = 12

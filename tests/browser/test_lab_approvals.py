@@ -22,9 +22,8 @@ def begin(lab: Lab, page: Page, name: str, *commands: str, shown: int = 1) -> No
     for folder in (f"{name}-a", f"{name}-b"):
         (lab.root / folder).mkdir()
     script = [bash(*commands), {"text": "Done."}]
-    lab.write(
-        name, script, "%load_ext harness_nb", f"%%agent --kernel harness-tools --model scripted:{name}.json\nTidy"
-    )
+    task = f"%%agent --kernel harness-tools --model scripted:{name}.json\nTidy"
+    lab.write(name, script, "%load_ext harness_nb", task)
     notebook = lab.open(page, name)
     notebook.run_all()
     asked(page, shown)

@@ -244,6 +244,13 @@ subprocess.run(command, shell=True)
 ===
 subprocess.run(arguments)
 ===
+subprocess.run(*arguments)
+===
+subprocess.run(**{"args": "git push", "shell": True})
+===
+import posix
+posix.system("git push")
+===
 command = ["git", "push"]
 subprocess.run(command)
 ===

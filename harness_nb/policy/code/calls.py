@@ -30,9 +30,8 @@ from harness_nb.policy.shell.reaching import is_loopback
 
 def examine_call(site: Site) -> Report:
     """What there is against a call."""
-    check = _EXACT.get(site.dotted) or next(
-        (check for pattern, check in _PATTERNS if pattern.fullmatch(site.dotted)), None
-    )
+    dotted = re.sub(r"^(posix|nt)\.", "os.", site.dotted)
+    check = _EXACT.get(dotted) or next((check for pattern, check in _PATTERNS if pattern.fullmatch(dotted)), None)
     report = check(site) if check else Report()
     if isinstance(site.node.func, ast.Attribute):
         method = _METHODS.get(site.node.func.attr)

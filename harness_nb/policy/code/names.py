@@ -282,7 +282,7 @@ def argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
 
 
 _COMMON = words_in(
-    "os sys subprocess shutil pathlib socket requests httpx urllib urllib3 aiohttp pickle torch numpy "
+    "os posix sys subprocess shutil pathlib socket requests httpx urllib urllib3 aiohttp pickle torch numpy "
     "pandas joblib ctypes signal builtins importlib asyncio pty platform psutil tempfile glob io json "
     "re time math random ast types operator sklearn tensorflow keras scipy matplotlib plt sns tf nn F "
     "jax cv2 PIL tqdm datetime collections functools itertools logging warnings smtplib ftplib "

@@ -14,11 +14,16 @@ def shell_text(site: Site) -> Report:
     """``os.system`` and its like: one text for the shell."""
     node = argument(site.node, 0, "command", "cmd", "args")
     if node is None:
-        return Report()
+        return _hidden(site)
     text = site.names.text(node)
     if text is None or UNKNOWN in text:
         return _unknown_command(site)
     return site.ground.shell(text, site.ground.deeper())
+
+
+def _hidden(site: Site) -> Report:
+    """A call without a command: nothing to judge, unless the command comes out of a dictionary."""
+    return _unknown_command(site) if any(each.arg is None for each in site.node.keywords) else Report()
 
 
 def _unknown_command(site: Site) -> Report:
@@ -30,7 +35,7 @@ def run_process(site: Site) -> Report:
     """``subprocess.run`` and its like: a list of words, or a text."""
     node = argument(site.node, 0, "args", "cmd", "command")
     if node is None or isinstance(node, ast.Starred):
-        return _unknown_command(site) if node is not None else Report()
+        return _unknown_command(site) if node is not None else _hidden(site)
     words = site.names.words(node)
     if words is None:
         text = site.names.text(node)
