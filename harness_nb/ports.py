@@ -180,6 +180,23 @@ class ExecuteReply:
 
 
 class Kernel(Protocol):
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """What tool code has had from one host over the network, or was refused.
+
+    ``host`` is a name or an address; ``reason`` says why it was refused, or could not be had although ``allowed``.
+    ``connections`` is how many were begun, ``sent`` and ``received`` are bytes as the code sent and got them.
+    """
+
+    host: str
+    port: int
+    allowed: bool
+    reason: str = ""
+    connections: int = 0
+    sent: int = 0
+    received: int = 0
+
+
     """The separate kernel that tool code runs in. The session makes one and closes it; the loop executes on it.
 
     ``answers`` is who answers the questions of tool code; the session sets it before ``start``.
@@ -208,6 +225,10 @@ class Kernel(Protocol):
         ...
 
     def wrap(self, command: Sequence[str]) -> list[str]:
+    def network_use(self) -> Sequence[HostUse]:
+        """The hosts that tool code has reached or was refused since this was last asked; empty where nobody looks."""
+        ...
+
         """The command line that runs ``command`` confined as tool code is; as it stands where tool code is not.
 
         It is to be started with ``environment``, and runs in the workspace where there is a sandbox; files outside that

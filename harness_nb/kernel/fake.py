@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
-from harness_nb.ports import Answers, ExecuteReply, Output
+from harness_nb.ports import Answers, ExecuteReply, HostUse, Output
 from harness_nb.types import Status
 
 Answer = str | Output | ExecuteReply | Iterable[Output | ExecuteReply]
@@ -47,6 +47,10 @@ class FakeKernel:
         return ""
 
     def wrap(self, command: Sequence[str]) -> list[str]:
+    def network_use(self) -> Sequence[HostUse]:
+        """Nothing is looked at."""
+        return ()
+
         """The command as it is."""
         return list(command)
 
