@@ -179,7 +179,6 @@ class ExecuteReply:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-class Kernel(Protocol):
 @dataclass(frozen=True, slots=True)
 class HostUse:
     """What tool code has had from one host over the network, or was refused.
@@ -197,6 +196,7 @@ class HostUse:
     received: int = 0
 
 
+class Kernel(Protocol):
     """The separate kernel that tool code runs in. The session makes one and closes it; the loop executes on it.
 
     ``answers`` is who answers the questions of tool code; the session sets it before ``start``.
@@ -224,11 +224,11 @@ class HostUse:
         """Why the sandbox may have refused what ``text``, a failed call's, complains of; empty if it did not."""
         ...
 
-    def wrap(self, command: Sequence[str]) -> list[str]:
     def network_use(self) -> Sequence[HostUse]:
         """The hosts that tool code has reached or was refused since this was last asked; empty where nobody looks."""
         ...
 
+    def wrap(self, command: Sequence[str]) -> list[str]:
         """The command line that runs ``command`` confined as tool code is; as it stands where tool code is not.
 
         It is to be started with ``environment``, and runs in the workspace where there is a sandbox; files outside that

@@ -46,11 +46,11 @@ class FakeKernel:
         """There is no sandbox."""
         return ""
 
-    def wrap(self, command: Sequence[str]) -> list[str]:
     def network_use(self) -> Sequence[HostUse]:
         """Nothing is looked at."""
         return ()
 
+    def wrap(self, command: Sequence[str]) -> list[str]:
         """The command as it is."""
         return list(command)
 
