@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from harness_nb.types import Approval, Decision, JsonObject, Judgement, Message, Status, ToolCall, ToolSpec, Usage
@@ -234,6 +235,15 @@ class Kernel(Protocol):
         It is to be started with ``environment``, and runs in the workspace where there is a sandbox; files outside that
         it names by absolute paths can be read by it.
         """
+        ...
+
+    @property
+    def holds_copies(self) -> bool:
+        """Whether the sandbox can put a copy into the workspace's place, as ``wrap_copy`` does."""
+        ...
+
+    def wrap_copy(self, command: Sequence[str], copy: Path, shared: Sequence[Path]) -> list[str]:
+        """As ``wrap``, with the folder ``copy`` at the workspace's path, and in it ``shared``, originals, read-only."""
         ...
 
     async def start(self) -> None:

@@ -27,6 +27,7 @@ ROWS = [
     {
         *("settings", "options", "store", "journal", "files", "draft", "notebook_file", "record", "recordings"),
         *("forking", "replaying", "replay_ground", "approval", "surroundings", "workplace", "pristine", "gate"),
+        *("watched", "check_copy", "integrity", "audit"),
         *("questions", "secrets_kept", "session", "opening", "model_choice"),
     },
     {"web", "network"},

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 
 from harness_nb.ports import Answers, ExecuteReply, HostUse, Output
 from harness_nb.types import Status
@@ -52,6 +53,12 @@ class FakeKernel:
 
     def wrap(self, command: Sequence[str]) -> list[str]:
         """The command as it is."""
+        return list(command)
+
+    holds_copies = False
+
+    def wrap_copy(self, command: Sequence[str], copy: Path, shared: Sequence[Path]) -> list[str]:
+        """The command as it is: there is no sandbox."""
         return list(command)
 
     async def start(self) -> None:

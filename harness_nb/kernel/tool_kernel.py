@@ -21,7 +21,7 @@ from harness_nb.kernel.enforced import enforced
 from harness_nb.kernel.environment import kernel_environment, refuse_credentials
 from harness_nb.kernel.network import wants_proxy, with_proxy
 from harness_nb.kernel.run import Run
-from harness_nb.kernel.sandbox import named_paths, sandboxed
+from harness_nb.kernel.sandbox import layer_of, named_paths, sandboxed
 from harness_nb.kernel.spares import Spare
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel, describe_death
@@ -149,6 +149,18 @@ class ToolKernel:
             return inside
         file = self.connection_file
         return with_proxy(inside, file.parent) if file is not None else replace(inside, network="off")
+
+    @property
+    def holds_copies(self) -> bool:
+        """Whether ``wrap_copy`` can be used: the sandbox is one that puts other files into the workspace's place."""
+        return self.confinement is not None and layer_of(self.confinement) == "bubblewrap"
+
+    def wrap_copy(self, command: Sequence[str], copy: Path, shared: Sequence[Path]) -> list[str]:
+        """As ``wrap``, with ``copy`` in the workspace's place; ``shared`` are paths of the original, read-only."""
+        assert self.confinement is not None
+        readable = (*self.confinement.readable, *named_paths(command))
+        own = replace(self.confinement, readable=readable, copy=copy, protected=tuple(shared))
+        return sandboxed(command, self._with_network(own), environment=self.environment)
 
     @property
     def busy(self) -> bool:
