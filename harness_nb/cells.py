@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from harness_nb import events as ev
 from harness_nb.context import words
 from harness_nb.context.names import list_names
 from harness_nb.outputs import Firewall, format_seconds, result_content
 from harness_nb.outputs.masking import Masker, masks_in
+from harness_nb.outputs.sandbox_hints import refused_hint
 from harness_nb.past import Step, difference, steps_of
 from harness_nb.policy.masked import why_not_run
 from harness_nb.ports import ExecuteReply, Kernel, Output
@@ -217,6 +218,8 @@ class Cells:
         _, changes = await asyncio.to_thread(self._inspect)
         if changes:
             yield ev.FilesChanged(call_id=call.call_id, name=call.name, changes=changes)
+        for used in self._network_used(call):
+            yield used
         yield ev.ResultAdded(call_id=call.call_id, name=call.name, status=status, content=text_content(text))
 
     async def retake(self, steps: Sequence[Step]) -> list[str]:
@@ -351,6 +354,10 @@ class Cells:
         if note:
             content = (*content, TextPart(text=f"\n[{note}]"))
             yield ev.Warned(text=note)
+        for used in (network := self._network_used(cell.call)):
+            yield used
+        if refused := refused_hint([(used.host, used.port, used.reason) for used in network if not used.allowed]):
+            content = (*content, TextPart(text=f"\n[{refused}]"))
         said = "\n".join(part.text for part in content if isinstance(part, TextPart))
         if reply.status is Status.ERROR and (hint := self._kernel.explain(said)):
             content = (*content, TextPart(text=f"\n[{hint}]"))
@@ -359,6 +366,11 @@ class Cells:
             path, size, lines = whole.path, whole.bytes, whole.lines
             yield ev.ContextOffloaded(call_id=call_id, name=name, path=path, bytes=size, lines=lines)
         yield ev.ResultAdded(call_id=call.call_id, name=call.name, status=reply.status, content=content)
+
+    def _network_used(self, call: ToolCall) -> list[ev.NetworkUsed]:
+        """The hosts that were reached or refused since this was last asked, put down to ``call``."""
+        uses = self._kernel.network_use()
+        return [ev.NetworkUsed(call_id=call.call_id, name=call.name, **asdict(use)) for use in uses]
 
     def _age(self, cell: Cell) -> float:
         return self._clock() - cell.started

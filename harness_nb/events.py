@@ -198,6 +198,26 @@ class FilesChanged(EventBase):
     changes: tuple[FileChange, ...]
 
 
+class NetworkUsed(EventBase):
+    """What a call has had from one host over the network, or was refused; comes before the call's ``result_added``.
+
+    ``host`` is a name or an address, ``reason`` says why it was refused, or could not be had although it is
+    ``allowed``. ``connections`` counts those that the call has begun, ``sent`` and ``received`` are bytes. Where tool
+    code shares the machine's network, nobody looks, and there are no such events.
+    """
+
+    type: Literal["network_used"] = "network_used"
+    call_id: str
+    name: str
+    host: str
+    port: int
+    allowed: bool
+    reason: str = ""
+    connections: int = 0
+    sent: int = 0
+    received: int = 0
+
+
 class ResultAdded(EventBase):
     """The result of a call joins the conversation. ``content`` is what the model gets."""
 
@@ -320,6 +340,7 @@ Event = Annotated[
     | CellOutput
     | CellFinished
     | FilesChanged
+    | NetworkUsed
     | ResultAdded
     | ContextOffloaded
     | ContextCompacted

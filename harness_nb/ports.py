@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from harness_nb.types import Approval, Decision, JsonObject, Judgement, Message, Status, ToolCall, ToolSpec, Usage
@@ -179,6 +180,23 @@ class ExecuteReply:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """What tool code has had from one host over the network, or was refused.
+
+    ``host`` is a name or an address; ``reason`` says why it was refused, or could not be had although ``allowed``.
+    ``connections`` is how many were begun, ``sent`` and ``received`` are bytes as the code sent and got them.
+    """
+
+    host: str
+    port: int
+    allowed: bool
+    reason: str = ""
+    connections: int = 0
+    sent: int = 0
+    received: int = 0
+
+
 class Kernel(Protocol):
     """The separate kernel that tool code runs in. The session makes one and closes it; the loop executes on it.
 
@@ -207,12 +225,25 @@ class Kernel(Protocol):
         """Why the sandbox may have refused what ``text``, a failed call's, complains of; empty if it did not."""
         ...
 
+    def network_use(self) -> Sequence[HostUse]:
+        """The hosts that tool code has reached or was refused since this was last asked; empty where nobody looks."""
+        ...
+
     def wrap(self, command: Sequence[str]) -> list[str]:
         """The command line that runs ``command`` confined as tool code is; as it stands where tool code is not.
 
         It is to be started with ``environment``, and runs in the workspace where there is a sandbox; files outside that
         it names by absolute paths can be read by it.
         """
+        ...
+
+    @property
+    def holds_copies(self) -> bool:
+        """Whether the sandbox can put a copy into the workspace's place, as ``wrap_copy`` does."""
+        ...
+
+    def wrap_copy(self, command: Sequence[str], copy: Path, shared: Sequence[Path]) -> list[str]:
+        """As ``wrap``, with the folder ``copy`` at the workspace's path, and in it ``shared``, originals, read-only."""
         ...
 
     async def start(self) -> None:

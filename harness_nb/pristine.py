@@ -22,10 +22,13 @@ SKIPPED_FOLDERS = frozenset({"harness_sessions", "__pycache__", ".git", ".venv",
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One file as it was: its SHA-256, its stamp (size and modification time), and its bytes where they are few."""
+    """One file as it was: its SHA-256, its stamp (size, times, number), and its bytes where they are few.
+
+    The time of the last change of the file's state is in the stamp, for nobody can set that back.
+    """
 
     digest: str
-    stamp: tuple[int, int]
+    stamp: tuple[int, ...]
     mode: int
     data: bytes | None
 
@@ -62,13 +65,36 @@ class Pristine:
             if kept is None or kept.data is None or path.is_dir():
                 left.append(name)
                 continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.unlink(missing_ok=True)
-            path.write_bytes(kept.data)
-            path.chmod(kept.mode)
-            os.utime(path, ns=(kept.stamp[1], kept.stamp[1]))
+            try:
+                self._unlink_ways(path)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.unlink(missing_ok=True)
+                path.write_bytes(kept.data)
+                path.chmod(kept.mode)
+                os.utime(path, ns=(kept.stamp[1], kept.stamp[1]))
+            except OSError:
+                left.append(name)
+                continue
             restored.append(name)
         return restored, left
+
+    def present(self) -> set[str]:
+        """The files that match now."""
+        return set(self._names())
+
+    def kept(self, name: str) -> Kept | None:
+        """The file as it was; ``None`` if there was none."""
+        return self._kept.get(name)
+
+    def stamps(self) -> dict[str, tuple[int, ...] | None]:
+        """The stamps of the files as they are now, which tell of every write since they were last asked for."""
+        return {name: _stamp(self._workspace / name) for name in {*self._kept, *self._names()}}
+
+    def _unlink_ways(self, path: Path) -> None:
+        """Remove links that stand for folders on the way to a file: what is written must not go elsewhere."""
+        for folder in reversed(path.relative_to(self._workspace).parents):
+            if (self._workspace / folder).is_symlink() and folder != Path():
+                (self._workspace / folder).unlink()
 
     def _names(self) -> Iterator[str]:
         if not self.patterns:
@@ -86,15 +112,31 @@ class Pristine:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         data = path.read_bytes() if about.st_size <= KEPT_BYTES else None
-        return Kept(digest, (about.st_size, about.st_mtime_ns), about.st_mode & 0o7777, data)
+        return Kept(digest, _stamp_of(about), about.st_mode & 0o7777, data)
 
     def _has_changed(self, name: str) -> bool:
         path, kept = self._workspace / name, self._kept[name]
-        about = path.stat()
-        if (about.st_size, about.st_mtime_ns) == kept.stamp and kept.data is None:
-            return False
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() != kept.digest
+        try:
+            about = path.stat()
+            if _stamp_of(about) == kept.stamp and kept.data is None:
+                return False
+            if about.st_mode & 0o700 != kept.mode & 0o700:
+                return True
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() != kept.digest
+        except OSError:  # it went while we looked, or may not be read any more
+            return True
+
+
+def _stamp_of(about: os.stat_result) -> tuple[int, ...]:
+    return (about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        return _stamp_of(path.stat())
+    except OSError:
+        return None
 
 
 def put_back_note(restored: Sequence[str], left: Sequence[str]) -> str:

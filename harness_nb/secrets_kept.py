@@ -11,8 +11,8 @@ import configparser
 import netrc
 import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -122,6 +122,15 @@ class Keeper:
         if isinstance(event, ev.ModelReplied):
             masked["message"] |= {"provider_items": [], "provider": None}
         return type(event).model_validate(masked)
+
+    async def told(
+        self, items: AsyncGenerator[Item], follow: Callable[[Item], Item] | None = None
+    ) -> AsyncGenerator[Item]:
+        """What is recorded and shown of the loop's items; ``follow`` puts others in their places first."""
+        async with aclosing(items):
+            async for item in items:
+                for told in self.items(follow(item) if follow else item):
+                    yield told
 
     def items(self, item: Item) -> Iterator[Item]:
         """What is recorded and shown of an item of the loop: text that streams in waits for the end of its word."""

@@ -250,7 +250,8 @@ class Session:
                 yield self._add(event)
             if only_opening:
                 return
-            async with aclosing(self._told(loop.run(self._work(spent), self._conversation))) as items:
+            follow = self._playing.follow if self._playing else None
+            async with aclosing(self._keeper.told(loop.run(self._work(spent), self._conversation), follow)) as items:
                 async for told in items:
                     yield self._add(told) if isinstance(told, ev.EventBase) else told
                     if self._playing and self._playing.stopped_before(told):
@@ -361,13 +362,6 @@ class Session:
 
     def _firewall(self, call: ToolCall, plot: bool) -> Firewall:
         return self._keeper.firewall(call, self._record.store.sink(call.call_id), plot)
-
-    async def _told(self, items: AsyncGenerator[ev.Event | Delta]) -> AsyncGenerator[ev.Event | Delta]:
-        """What is recorded and shown of the loop's items."""
-        async with aclosing(items):
-            async for item in items:
-                for told in self._keeper.items(self._playing.follow(item) if self._playing else item):
-                    yield told
 
     def _add(self, event: ev.Event) -> ev.Event:
         """Record an event; count what this prompt has taken."""

@@ -74,6 +74,7 @@ class Settings(Frozen):
     max_minutes: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     max_tokens: int | None = Field(default=None, gt=0)
     check: tuple[NotEmpty, ...] = ()
+    check_minutes: float = Field(default=15, gt=0, allow_inf_nan=False)
     read_only: tuple[NotEmpty, ...] = ()
     policy: Literal["ask", "auto", "deny"] = "ask"
     max_output_tokens: int | None = Field(default=None, gt=0)

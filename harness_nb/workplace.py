@@ -83,7 +83,14 @@ class Workplace:
             yield ev.Warned(text=text)
         if self._gate is None:
             self._pristine = Pristine(self._workspace, self._patterns())
-            self._gate = Gate(self._workspace, self._settings.check, self._pristine, self._kernel.environment)
+            self._gate = Gate(
+                self._workspace,
+                self._settings.check,
+                self._pristine,
+                self._kernel.environment,
+                self._kernel,
+                self._settings.check_minutes * 60,
+            )
 
     def inspect(self) -> tuple[str, tuple[ev.FileChange, ...]]:
         """What the last cell did to the files; those that nobody may write are put back first. Blocking."""

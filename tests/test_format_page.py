@@ -154,6 +154,7 @@ TOLD: list[dict[str, Any]] = [
     {"type": "cell_output", **IDS, "output": PICTURE},
     {"type": "cell_finished", **IDS, "status": "ok", "execution_count": 2, "names": [{"name": "x"}]},
     {"type": "files_changed", **IDS, "changes": [{"path": "a", "before": "ab", "kept": False}]},
+    {"type": "network_used", **IDS, "host": "example.org", "port": 443, "allowed": True, "connections": 1},
     {"type": "context_offloaded", **IDS, "path": "o", "bytes": 2, "lines": 1},
     {
         "type": "result_added",

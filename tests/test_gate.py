@@ -54,7 +54,8 @@ async def test_a_touched_read_only_file_fails_and_is_named(tmp_path: Path) -> No
     (tests / "conftest.py").write_text("raise SystemExit(0)\n")
     (check,) = await checks(gate)
     assert not check.passed
-    assert check.output.endswith("tests/conftest.py, tests/test_a.py, tests/test_b.py")
+    named = "tests/conftest.py (added), tests/test_a.py (edited), tests/test_b.py (deleted)"
+    assert named in check.output
 
 
 async def test_caches_do_not_count_as_touched(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_session import DONE, call, opened, results, script, send, text_of
@@ -29,7 +30,7 @@ from harness_nb.safeguards import model_keys
 from harness_nb.secrets_kept import Keeper, MaskedApprover, granted_secrets, known_secrets, too_plain
 from harness_nb.session import Session
 from harness_nb.settings import Settings
-from harness_nb.types import Decision, Message, Status, TextPart, ToolCall
+from harness_nb.types import Approval, Decision, Message, Status, TextPart, ToolCall
 from harness_nb.web.fetching import MOST_BYTES, MOST_REDIRECTS, SECONDS
 
 KEY = "sk-proj-Zx81hQm2Lw9RtVb4KcNe73YpJd5Gs6Ua0Fo-IiEeHhTt"
@@ -51,6 +52,16 @@ def pieces_of(secret: str, least: int = 12) -> list[str]:
 def said(result: ev.ResultAdded) -> str:
     """The text of a result without the line that opens the envelope."""
     return text_of(result).partition("\n")[2]
+
+
+async def worked(workspace: Path, **overrides: Any) -> list[ev.Event]:
+    """The events of a session in which a person allows all that is asked about."""
+    allowing = FixedApprover([Approval(approved=True)] * 9)
+    session = await Session.open(Settings.load(workspace, overrides, {}), allowing)
+    try:
+        return await send(session)
+    finally:
+        await session.aclose()
 
 
 def record_of(workspace: Path) -> str:
@@ -115,8 +126,7 @@ async def test_tool_code_has_no_key_whichever_way_it_runs(tmp_path: Path) -> Non
                    {"name": "wait", "arguments": {"stop": True}}]},
         DONE,
     )  # fmt: skip
-    async with opened(tmp_path, model=model, check=["! env | grep -q -e OPENAI -e SERVICE_TOKEN"]) as session:
-        events = await send(session)
+    events = await worked(tmp_path, model=model, check=["! env | grep -q -e OPENAI -e SERVICE_TOKEN"])
     own, _, beside, _, finished = results(events)
     assert said(own).startswith("[]\n0\n") and said(beside).startswith("0\n")
     assert finished.status is Status.OK, "the check has no key either"
@@ -173,8 +183,7 @@ def test_a_mask_that_is_copied_into_a_call_is_refused(tool: str) -> None:
 async def test_files_with_secrets_are_not_copied_into_the_record(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("DB_PASSWORD='correct horse 7'\n")
     model = script(tmp_path, call("bash", command="cat .env; echo more >> .env; echo x > plain.txt"), DONE)
-    async with opened(tmp_path, model=model) as session:
-        events = await send(session)
+    events = await worked(tmp_path, model=model)
     assert said(results(events)[0]).startswith("DB_PASSWORD='[secret DB_PASSWORD]'\n")
     changed = next(event for event in events if isinstance(event, ev.FilesChanged))
     assert {change.path: change.kept for change in changed.changes} == {".env": False, "plain.txt": True}

@@ -12,6 +12,7 @@ import click
 
 from harness_nb import __version__
 from harness_nb.cli import past
+from harness_nb.cli.audit import audit_command
 from harness_nb.cli.demo import run_demo
 from harness_nb.cli.doctor import diagnose
 from harness_nb.cli.eval_policy import eval_policy_command
@@ -170,6 +171,7 @@ def export(
 
 commands.add_command(verify_command())
 commands.add_command(eval_policy_command())
+commands.add_command(audit_command())
 
 
 @commands.command()

@@ -159,7 +159,11 @@ def _workspace(confinement: Confinement) -> Iterator[str]:
     nobody can put another folder into the place of the one above what is protected.
     """
     root = confinement.workspace
-    yield from ("--bind", str(root), str(root))
+    yield from ("--bind", str(confinement.copy or root), str(root))
+    if confinement.copy is not None:  # the copy is thrown away: nothing of it needs to be held
+        for path in confinement.protected:
+            yield from ("--ro-bind", str(path), str(path))
+        return
     fixed: dict[Path, None] = {}
     for path in confinement.protected:
         above = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]

@@ -52,7 +52,8 @@ class Confinement:
 
     ``network`` is ``off``, ``on`` or ``allow:HOST,…`` as in the settings; ``readable`` are further folders and files
     of the person's choice; ``layer`` is the one to be used (see ``sandbox``), the strongest here if empty. Equal values
-    give equal sandboxes, so that a kernel in reserve can be told to fit.
+    give equal sandboxes, so that a kernel in reserve can be told to fit. A ``copy`` stands in the workspace's place
+    (bubblewrap only); what is ``protected`` is then the original.
     """
 
     workspace: Path
@@ -62,3 +63,4 @@ class Confinement:
     bounds: Bounds = field(default_factory=Bounds)
     additions: Additions = field(default_factory=Additions)
     layer: str = ""
+    copy: Path | None = None

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from harness_nb.kernel.confinement import GIGA, Bounds, Confinement
 from harness_nb.kernel.memory import memory_limit
+from harness_nb.kernel.network import check_network
 from harness_nb.kernel.protected import git_folders, protected_paths
-from harness_nb.kernel.sandbox import check_network
+from harness_nb.kernel.sandbox import layer_here
 from harness_nb.settings import SandboxSettings, Settings
 
 SHARE_OF_MEMORY = 0.8
@@ -21,7 +22,8 @@ def confinement_for(settings: Settings, layer: str = "") -> Confinement:
     Raises:
         UsageError: if the network setting cannot be held.
     """
-    check_network(settings.network)
+    if settings.network.startswith("allow:"):
+        check_network(settings.network, layer or layer_here())
     workspace = settings.directory
     named = tuple(Path(word).expanduser() for word in settings.sandbox.readable)
     return Confinement(

@@ -11,8 +11,9 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 
-from harness_nb.ports import Answers, ExecuteReply, Output
+from harness_nb.ports import Answers, ExecuteReply, HostUse, Output
 from harness_nb.types import Status
 
 Answer = str | Output | ExecuteReply | Iterable[Output | ExecuteReply]
@@ -46,8 +47,18 @@ class FakeKernel:
         """There is no sandbox."""
         return ""
 
+    def network_use(self) -> Sequence[HostUse]:
+        """Nothing is looked at."""
+        return ()
+
     def wrap(self, command: Sequence[str]) -> list[str]:
         """The command as it is."""
+        return list(command)
+
+    holds_copies = False
+
+    def wrap_copy(self, command: Sequence[str], copy: Path, shared: Sequence[Path]) -> list[str]:
+        """The command as it is: there is no sandbox."""
         return list(command)
 
     async def start(self) -> None:

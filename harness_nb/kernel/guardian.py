@@ -31,6 +31,7 @@ from typing import Any
 PR_SET_CHILD_SUBREAPER = 36
 LAST_WORDS = 4096
 SWEEP_SECONDS = 3.0
+GROUP_SECONDS = 1.0
 PARENT_POLL_SECONDS = 1.0
 BOUNDS_POLL_SECONDS = 0.2
 TRACKERS = (b"resource_tracker", b"multiprocessing.forkserver")
@@ -170,10 +171,20 @@ class Guardian:
             self.kernel.kill()
             report(report="exited", status=-int(signal.SIGKILL), peak=0, words=self.words.decode("utf-8", "replace"))
         shutil.rmtree(self.remove, ignore_errors=True)
-        for group in self.groups:
-            with suppress(OSError):
-                Path(group).rmdir()
+        self.leave_groups()
         return 0
+
+    def leave_groups(self) -> None:
+        """Remove the control groups, once the last dead process in them has been taken leave of."""
+        deadline = time.monotonic() + GROUP_SECONDS
+        while self.groups and time.monotonic() < deadline:
+            with suppress(OSError):
+                os.wait4(-1, os.WNOHANG)
+            for group in list(self.groups):
+                with suppress(OSError):
+                    Path(group).rmdir()
+                    self.groups.remove(group)
+            time.sleep(0.01 if self.groups else 0)
 
 
 class Lines:

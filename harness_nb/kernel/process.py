@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_nb.kernel.confinement import Confinement
-from harness_nb.kernel.groups import make_groups
+from harness_nb.kernel.groups import make_groups, remove_groups
 from harness_nb.kernel.guardian import kill_all, marked
 
 GUARDIAN = Path(__file__).resolve().with_name("guardian.py")
@@ -63,6 +63,7 @@ class KernelProcess:
     def __init__(self, guardian: subprocess.Popen[bytes], mark: str, private: Path, *, in_sandbox: bool) -> None:
         self._guardian = guardian
         self._in_sandbox = in_sandbox
+        self._groups: dict[str, Path] = {}
         self._mark = mark
         self._private = private
         self._lines = b""
@@ -116,6 +117,7 @@ class KernelProcess:
             order |= {"free_disk": bounds.free_disk, "processes": bounds.processes}
             order["disks"] = [str(confinement.workspace), str(private)]
             order["groups"] = sorted({str(group) for group in groups.values()})
+            process._groups = groups
         process._tell(order)
         return process
 
@@ -203,6 +205,7 @@ class KernelProcess:
         if status:
             kill_all(lambda: marked(self._mark))
             shutil.rmtree(self._private, ignore_errors=True)
+            remove_groups(self._groups)
 
 
 def now() -> float:

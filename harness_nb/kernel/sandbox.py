@@ -44,18 +44,6 @@ def layer_of(confinement: Confinement) -> str:
     return confinement.layer or layer_here()
 
 
-def check_network(network: str) -> None:
-    """Refuse what cannot be held yet.
-
-    Raises:
-        UsageError: for an allow list without its proxy.
-    """
-    if network.startswith("allow:"):
-        raise UsageError(
-            f"--network {network}: lists of hosts are not there yet in this version. Use --network off or --network on."
-        )
-
-
 def sandboxed(
     command: Sequence[str],
     confinement: Confinement,
@@ -72,8 +60,8 @@ def sandboxed(
     Raises:
         UsageError: where there is no sandbox, or it cannot hold what ``confinement`` says.
     """
-    if not confinement.additions.before:
-        check_network(confinement.network)
+    if confinement.network.startswith("allow:") and not confinement.additions.before:
+        raise UsageError(f"--network {confinement.network} needs its proxy. Use --network off or --network on.")
     layer = layer_of(confinement)
     if not layer:
         raise UsageError(f"There is no sandbox here: {why_none()}. Without one: --kernel harness-tools.")

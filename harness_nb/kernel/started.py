@@ -16,11 +16,13 @@ from harness_nb.errors import KernelError
 from harness_nb.kernel.confinement import Confinement
 from harness_nb.kernel.connection import Connection, write_connection_file
 from harness_nb.kernel.memory import memory_limit
+from harness_nb.kernel.network import start_proxy, wants_proxy, with_proxy
 from harness_nb.kernel.process import Death, KernelProcess
 from harness_nb.kernel.recording import unsent_text
 from harness_nb.kernel.routing import Execution
 from harness_nb.kernel.sandbox import sandboxed
 from harness_nb.kernel.spec import KernelCommand
+from harness_nb.network import Proxy, Usage
 from harness_nb.ports import Output
 from harness_nb.types import JsonObject
 
@@ -44,6 +46,7 @@ class StartedKernel:
         self._recorder = (connection_file.parent / RECORDER).open("rb")
         self._recorded = b""
         self.names: tuple[JsonObject, ...] = ()
+        self.proxy: Proxy | None = None
         self._interrupt_by_message = interrupt_by_message
 
     @classmethod
@@ -54,11 +57,13 @@ class StartedKernel:
         environment: Mapping[str, str],
         directory: Path,
         confinement: Confinement | None = None,
+        usage: Usage | None = None,
         seconds: float = START_SECONDS,
     ) -> StartedKernel:
         """Start ``command`` with ``directory`` (made if missing) as working directory and wait until it answers.
 
-        A command that is for a sandbox runs in that of ``confinement``; ``directory`` must lie inside.
+        A command that is for a sandbox runs in that of ``confinement``; ``directory`` must lie inside. Where that
+        allows some hosts, ``usage`` counts what goes to them.
 
         Raises:
             KernelError: if it ends before, or does not answer within ``seconds``.
@@ -70,13 +75,17 @@ class StartedKernel:
         arguments = [word.replace("{connection_file}", str(connection_file)) for word in command.arguments]
         own = {"IPYTHONDIR": str(private / "ipython"), "HARNESS_NB_RECORDER": str(private / RECORDER)}
         variables = {**environment, **command.environment, **own}
-        inside = confinement if command.in_sandbox else None
+        inside, proxy = confinement if command.in_sandbox else None, None
+        if inside is not None and wants_proxy(inside):
+            proxy = await start_proxy(inside, private, usage or Usage())
+            inside = with_proxy(inside, private)
         if inside is not None:
             arguments = sandboxed(arguments, inside, environment=variables, directory=directory, private=[private])
         process = KernelProcess.start(
             arguments, environment=variables, directory=directory, private=private, confinement=inside
         )
         started = cls(process, connection_file, interrupt_by_message=command.interrupt_by_message)
+        started.proxy = proxy
         try:
             await started._wait_until_ready(command, seconds)
         except BaseException:
@@ -144,6 +153,8 @@ class StartedKernel:
             try:
                 await self.process.kill()
             finally:
+                if self.proxy is not None:
+                    await self.proxy.aclose()
                 await self.connection.aclose()
                 self._recording()
                 self._recorder.close()

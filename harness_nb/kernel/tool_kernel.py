@@ -19,14 +19,16 @@ from harness_nb.kernel.companions import Companions
 from harness_nb.kernel.confinement import Confinement
 from harness_nb.kernel.enforced import enforced
 from harness_nb.kernel.environment import kernel_environment, refuse_credentials
+from harness_nb.kernel.network import wants_proxy, with_proxy
 from harness_nb.kernel.run import Run
-from harness_nb.kernel.sandbox import named_paths, sandboxed
+from harness_nb.kernel.sandbox import layer_of, named_paths, sandboxed
 from harness_nb.kernel.spares import Spare
 from harness_nb.kernel.spec import DEFAULT_NAME, resolve_kernel
 from harness_nb.kernel.started import StartedKernel, describe_death
 from harness_nb.kernel.verdict import death_reply, killed_reply, page_of, reply_of, wants_to_exit
+from harness_nb.network import Usage
 from harness_nb.outputs.sandbox_hints import sandbox_hint
-from harness_nb.ports import Answers, ExecuteReply, Output
+from harness_nb.ports import Answers, ExecuteReply, HostUse, Output
 from harness_nb.types import JsonObject
 
 GRACE_SECONDS = 3.0
@@ -46,6 +48,7 @@ class ToolKernel:
         answers: who answers questions of the code (``input``, ``getpass``); nobody, if ``None``.
         spare: a kernel in reserve, taken if it is of the same spec and sandbox and ``environment`` is empty.
         confinement: the sandbox of ``harness-sandbox``; one around ``directory``, if ``None``.
+        usage: where it is counted what goes to the hosts that the sandbox allows.
 
     Raises:
         UsageError: if there is no such kernel spec, or it or ``environment`` holds credentials that nobody granted.
@@ -62,6 +65,7 @@ class ToolKernel:
         answers: Answers | None = None,
         spare: Spare | None = None,
         confinement: Confinement | None = None,
+        usage: Usage | None = None,
     ) -> None:
         self.name = name
         self.answers = answers
@@ -72,6 +76,7 @@ class ToolKernel:
         refuse_credentials(name, self._command.environment, environment)
         self._directory = directory
         self.confinement = (confinement or Confinement(directory.resolve())) if self._command.in_sandbox else None
+        self._usage = usage or Usage()
         self._setup = setup
         self._grace = grace
         self._started: StartedKernel | None = None
@@ -93,6 +98,7 @@ class ToolKernel:
             environment=self._extra,
             grace=self._grace,
             confinement=self.confinement,
+            usage=self._usage,
         )
 
     async def confine(self, confinement: Confinement) -> None:
@@ -120,16 +126,41 @@ class ToolKernel:
         protected = [path.relative_to(root).as_posix() for path in self.confinement.protected]
         return sandbox_hint(text, network=self.confinement.network, workspace=str(root), protected=protected)
 
+    def network_use(self) -> Sequence[HostUse]:
+        """The hosts that tool code has reached or was refused, by the proxy, since this was last asked."""
+        return self._usage.take()
+
     def wrap(self, command: Sequence[str]) -> list[str]:
         """``command`` confined as the kernel is: in the sandbox, with the workspace as working directory.
 
         It has to be started with ``environment``. What it names by absolute paths can be read by it: it is the person's
-        own, a check for one. Where the kernel has no sandbox, the command as it is.
+        own, a check for one. Where the kernel has no sandbox, the command as it is. Allowed hosts are reached through
+        the proxy of the running kernel; while there is none, the network is off.
         """
         if self.confinement is None:
             return list(command)
         readable = (*self.confinement.readable, *named_paths(command))
-        return sandboxed(command, replace(self.confinement, readable=readable), environment=self.environment)
+        inside = self._with_network(replace(self.confinement, readable=readable))
+        return sandboxed(command, inside, environment=self.environment)
+
+    def _with_network(self, inside: Confinement) -> Confinement:
+        """A sandbox beside the kernel's, with the way to the proxy of that one, if there is to be one."""
+        if not wants_proxy(inside):
+            return inside
+        file = self.connection_file
+        return with_proxy(inside, file.parent) if file is not None else replace(inside, network="off")
+
+    @property
+    def holds_copies(self) -> bool:
+        """Whether ``wrap_copy`` can be used: the sandbox is one that puts other files into the workspace's place."""
+        return self.confinement is not None and layer_of(self.confinement) == "bubblewrap"
+
+    def wrap_copy(self, command: Sequence[str], copy: Path, shared: Sequence[Path]) -> list[str]:
+        """As ``wrap``, with ``copy`` in the workspace's place; ``shared`` are paths of the original, read-only."""
+        assert self.confinement is not None
+        readable = (*self.confinement.readable, *named_paths(command))
+        own = replace(self.confinement, readable=readable, copy=copy, protected=tuple(shared))
+        return sandboxed(command, self._with_network(own), environment=self.environment)
 
     @property
     def busy(self) -> bool:
@@ -173,6 +204,7 @@ class ToolKernel:
                 environment=self._environment,
                 directory=self._directory,
                 confinement=self.confinement,
+                usage=self._usage,
             )
             try:
                 await self._run_setup(self._started)
@@ -186,6 +218,8 @@ class ToolKernel:
             return None
         started = await self._spare.take()
         if started is not None:
+            if started.proxy is not None:
+                started.proxy.usage = self._usage
             self._directory.mkdir(parents=True, exist_ok=True)
             moved = started.connection.execute(f"import os; os.chdir({str(self._directory)!r})", silent=True)
             started.connection.router.close(moved)

@@ -109,7 +109,7 @@ class NotebookFold:
                 ending.text = texts.ending(event, self._products.describe())
                 self._attach(event, ending)
                 self._ending = self._plan = None
-            case ev.FilesChanged():
+            case ev.FilesChanged() | ev.NetworkUsed():
                 self._attach(event, self._calls.get(event.call_id))
             case ev.ModelRequested():
                 self._attach(event, None)

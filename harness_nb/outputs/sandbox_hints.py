@@ -20,6 +20,9 @@ _BUSY = re.compile(r"Device or resource busy|Errno 16\b", re.IGNORECASE)
 _ABSENT = re.compile(r"(?:No such file or directory|Permission denied)\W+(/[^'\"\s:]+)|(/[^'\"\s:]+)'?: No such file")
 _SYSTEM = ("/usr/", "/bin/", "/lib", "/sbin/", "/etc/", "/proc/", "/dev/", "/sys/", "/tmp/", "/opt/")
 
+MOST_REFUSED = 5
+"""Refused hosts that are named in a result; the record has all."""
+
 _LIMITS = (
     (re.compile(r"MemoryError|Cannot allocate memory|can't allocate memory|bad_alloc", re.IGNORECASE), "memory_gb"),
     (re.compile(r"Resource temporarily unavailable|can't start new thread", re.IGNORECASE), "processes"),
@@ -37,6 +40,21 @@ def sandbox_hint(text: str, *, network: str, workspace: str, protected: Sequence
     """
     found = [_network(text, network), _files(text, workspace, protected), _limit(text)]
     return " ".join(hint for hint in found if hint)
+
+
+def refused_hint(refused: Sequence[tuple[str, int, str]]) -> str:
+    """A sentence on the hosts that the proxy of a sandbox has refused: (host, port, reason). Empty if none.
+
+    The option takes all hosts at once, so those that are allowed already have to be named again with the new one.
+    """
+    if not refused:
+        return ""
+    told = [f"{host}:{port} ({reason})" for host, port, reason in refused[:MOST_REFUSED]]
+    more = f" and {len(refused) - MOST_REFUSED} more" if len(refused) > MOST_REFUSED else ""
+    return (
+        f"The sandbox refused {', '.join(told)}{more}. The person can allow hosts with --network allow:HOST,…, beside "
+        "those that are allowed already."
+    )
 
 
 def _network(text: str, network: str) -> str:

@@ -42,13 +42,22 @@ def limit(name: str, most: int) -> None:
 
 
 def start_before(command: list[str]) -> None:
-    """Start what goes on beside, and wait until it has written a line or closed its output, ten seconds at most."""
+    """Start what goes on beside, and wait until it has written a line or closed its output, ten seconds at most.
+
+    It is no child of this process, which becomes the kernel: tool code that waits for its children would wait for it.
+    """
     import select
 
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    if select.select([process.stdout], [], [], READY_SECONDS)[0] and process.stdout.readline():
-        return
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        with suppress(OSError):
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=writing, start_new_session=True)
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as ready:
+        if select.select([ready], [], [], READY_SECONDS)[0] and ready.readline():
+            return
     raise OSError(f"{command[0]} was to be started before the kernel and did not say that it is ready")
 
 

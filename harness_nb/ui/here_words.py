@@ -73,6 +73,11 @@ def installed_extension() -> tuple[bool, str]:
     if found is None:
         return False, f"the extension of JupyterLab and Notebook is not installed; {copy}"
     folder = found.parent.parent
-    if found.read_bytes() != (PACKAGED.parent / script).read_bytes():
+    if _files(folder) != _files(PACKAGED):
         return False, f"{folder} is of another version of harness_nb; install this one anew, or {copy}"
     return True, f"JupyterLab from 4.4 and Notebook from 7.4 on can take cells here ({folder})"
+
+
+def _files(extension: Path) -> dict[str, bytes]:
+    """The scripts of an extension."""
+    return {path.name: path.read_bytes() for path in (extension / "static").glob("*.js")}

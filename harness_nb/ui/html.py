@@ -41,15 +41,20 @@ class CallState:
     colour: str
 
 
-def call_block(name: str, title: str, source: str, state: CallState, note: str = "", unfold: bool = False) -> Bundle:
-    """A tool call: name, title and state in a line, the source folded below it, ``note`` as a sentence under it."""
+def call_block(
+    name: str, title: str, source: str, state: CallState, note: str = "", unfold: bool | None = None
+) -> Bundle:
+    """A tool call: name, title and state in a line, the source folded below it, ``note`` as a sentence under it.
+
+    ``unfold`` says whether the source is open; short source is, where it is not said.
+    """
     head = (
         f'<span style="float:right;margin-left:1em;color:{state.colour};white-space:nowrap">'
         f"{html.escape(f'{state.sign} {state.words}')}</span>"
         f'<b>{html.escape(name)}</b> <span style="{_CODE};opacity:.85">{html.escape(title)}</span>'
     )
     if source:
-        unfolded = unfold or (name not in SHORT and source.count("\n") < OPEN_LINES)
+        unfolded = unfold if unfold is not None else name not in SHORT and source.count("\n") < OPEN_LINES
         body = (
             f'<details{" open" if unfolded else ""} style="margin:0"><summary style="cursor:pointer">{head}</summary>'
             f'<pre style="{_PRE}">{highlight(source)}</pre></details>'

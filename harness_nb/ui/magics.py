@@ -20,7 +20,7 @@ from rich.console import Console
 from harness_nb.errors import HarnessError, UsageError
 from harness_nb.options import parse_options
 from harness_nb.settings import Settings
-from harness_nb.ui import approvals_verb, models_verb, recorded, verbs
+from harness_nb.ui import approvals_verb, audit_verb, models_verb, recorded, verbs
 from harness_nb.ui.approve import CellApprover, can_answer
 from harness_nb.ui.asks import Asks
 from harness_nb.ui.buttons import Buttons
@@ -69,6 +69,7 @@ class AgentMagics(Magics):
         self.more_verbs = [
             *approvals_verb.lines_of_help(),
             (f"{models_verb.VERB} {models_verb.FORM}", models_verb.WORDS),
+            (f"{audit_verb.VERB} {audit_verb.FORM}", audit_verb.WORDS),
             *recorded.lines_of_help(),
         ]
         engine().before_close(self.current.aclose)
@@ -97,10 +98,13 @@ class AgentMagics(Magics):
                 show(approvals_verb.RUNNERS[verb](self, words))
             elif verb == models_verb.VERB:
                 show(models_verb.model(self, **models_verb.read_words(words)))
+            elif verb == audit_verb.VERB:
+                show(audit_verb.audit(self, words))
             elif (verb or "help") in verbs.VERBS and not words.strip():
                 show(getattr(verbs, verb or "help")(self))
             else:
-                raise UsageError(verbs.unknown(line, [models_verb.VERB, *approvals_verb.FORMS, *recorded.FORMS]))
+                known = [models_verb.VERB, *approvals_verb.FORMS, audit_verb.VERB, *recorded.FORMS]
+                raise UsageError(verbs.unknown(line, known))
         except HarnessError as error:
             raise short(error, f"\x1b[31m{type(error).__name__}\x1b[0m: {error}") from None
 

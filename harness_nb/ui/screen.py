@@ -80,7 +80,7 @@ class Screen:
                 if words := judging_words(item):
                     self._add(Note(html.note_block("⚖", words, html.GREY)))
                 self._do("starting the tool kernel")
-            case ev.PromptAdded() | ev.FilesChanged():
+            case ev.PromptAdded() | ev.FilesChanged() | ev.NetworkUsed():
                 pass
             case ev.SessionEnded():
                 self._end(item)

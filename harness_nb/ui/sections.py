@@ -205,9 +205,8 @@ class Call:
     def _render(self) -> list[Bundle]:
         asked = self._state is _ASKED
         offered = asked and self._offered
-        block = html.call_block(
-            self._name, self._title, self._source, self._state, _shortened(self._note), asked and not offered
-        )
+        unfold = not offered if asked else None  # what is offered is shown whole beside the buttons
+        block = html.call_block(self._name, self._title, self._source, self._state, _shortened(self._note), unfold)
         look = self._name in html.SHORT
         outputs = [relay(output, running=not self.over, look=look) for output in self._outputs]
         question = [self._question] if self._question and not offered else []

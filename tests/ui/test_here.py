@@ -161,7 +161,8 @@ def test_doctor_can_say_whether_the_page_script_is_installed(tmp_path: Path, mon
     assert not found and str(here_words.PACKAGED) in words
     script = tmp_path / "labextensions" / "harness-nb" / "static" / "remoteEntry.js"
     script.parent.mkdir(parents=True)
-    script.write_bytes((here_words.PACKAGED / "static" / "remoteEntry.js").read_bytes())
+    for path in (here_words.PACKAGED / "static").glob("*.js"):
+        (script.parent / path.name).write_bytes(path.read_bytes())
     assert here_words.installed_extension()[0]
     script.write_text("another")
     found, words = here_words.installed_extension()

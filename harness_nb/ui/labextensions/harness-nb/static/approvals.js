@@ -31,6 +31,7 @@ const STYLE = `
 .harness-nb-asks button, .harness-nb-asks input { font: inherit; color: inherit; padding: 2px 10px; border-radius: 3px;
   border: 1px solid var(--jp-border-color1); background: var(--jp-layout-color1); min-height: 26px; }
 .harness-nb-asks button { cursor: pointer; }
+.harness-nb-asks button[hidden] { display: none; }
 .harness-nb-asks button:hover { background: var(--jp-layout-color2); }
 .harness-nb-asks button:focus-visible, .harness-nb-asks input:focus-visible, .harness-nb-ask textarea:focus-visible {
   outline: 2px solid var(--jp-brand-color1); outline-offset: 1px; }
@@ -144,7 +145,8 @@ class Asks {
   }
 
   edit({ ask, fields }, node, row) {
-    if (node.querySelector("textarea")) return;
+    const others = [...row.querySelectorAll("button")].filter((each) => each.textContent !== "Deny");
+    for (const other of others) other.hidden = true; // nobody shall run the old call in place of the changed one
     const texts = fields.map(({ name, text }) => {
       const label = make("label", name);
       const area = make("textarea");
@@ -157,7 +159,14 @@ class Asks {
     });
     const run = () =>
       this.answer(ask, "edit", { texts: Object.fromEntries(texts.map(([name, area]) => [name, area.value])) });
-    row.prepend(button("Run as changed", "harness-nb-yes", run));
+    const back = () => {
+      for (const made of node.querySelectorAll("label, .harness-nb-editing")) made.remove();
+      for (const other of others) other.hidden = false;
+    };
+    row.prepend(
+      button("Run as changed", "harness-nb-yes harness-nb-editing", run),
+      button("Cancel the edit", "harness-nb-editing", back),
+    );
     texts[0]?.[1].focus();
   }
 
@@ -176,7 +185,12 @@ class Asks {
   drawAll() {
     this.all.remove();
     if (this.open.size < 2) return;
-    const every = (choice) => [...this.open.keys()].forEach((ask) => this.answer(ask, choice, { word: "" }));
+    const every = (choice) => {
+      for (const [ask, node] of this.open) {
+        const edited = node.querySelector("textarea"); // is answered by its own button
+        if (choice === "deny" || !edited) this.answer(ask, choice, { word: "" });
+      }
+    };
     this.all.replaceChildren(
       button(`Allow all ${this.open.size}`, "harness-nb-yes", () => every("allow")),
       button(`Deny all ${this.open.size}`, "harness-nb-no", () => every("deny")),
