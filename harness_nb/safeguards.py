@@ -41,7 +41,7 @@ from harness_nb.secrets_kept import Keeper, MaskedApprover, granted_secrets, kno
 from harness_nb.settings import Settings
 from harness_nb.store import FOLDER
 from harness_nb.tools import SETUP_SOURCE
-from harness_nb.types import Status
+from harness_nb.types import Decision, Status, ToolCall
 from harness_nb.web import Fetcher
 from harness_nb.work import Fetch
 from harness_nb.workplace import Workplace
@@ -51,11 +51,16 @@ def rules_for(
     settings: Settings, place: Workplace, playing: Playing | None, conversation: Conversation | None = None
 ) -> tuple[Rule, ...]:
     """The rules in force; the strictest decision of all of them counts. ``conversation`` goes on while they are."""
+    user_rules = read_rules(settings.rules)
+
+    def judge_by_rules(call: ToolCall, source: str) -> Decision | None:
+        return judge_by(user_rules, ground_for(str(settings.directory), place.protected()))(call, source)
+
     own = (
         deny_outside_workspace,
-        deny_read_only(place.read_only),
+        lambda call, source: deny_read_only(place.protected())(call, source),
         deny_masked_secrets,
-        judge_by(read_rules(settings.rules), ground_for(str(settings.directory), place.read_only)),
+        judge_by_rules,
         deny_local_addresses,
         ask_before_fetching(allowed_hosts(settings.network)),
         ask_after_untrusted_text(lambda: untrusted_before(conversation.history) if conversation else ""),

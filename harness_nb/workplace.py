@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +22,9 @@ from harness_nb.pristine import Pristine, put_back_note
 from harness_nb.settings import Settings, own_table
 from harness_nb.surroundings import gather
 from harness_nb.types import JsonObject
+
+SPECIAL, _ESCAPED = r"[\\*?\[\]]", r"\\\g<0>"
+"""What has a meaning in gitignore patterns, and how it is written so that it has none."""
 
 
 class Workplace:
@@ -120,6 +124,11 @@ class Workplace:
     def read_only(self) -> tuple[str, ...]:
         """The patterns of files that nobody may write."""
         return self._pristine.patterns
+
+    def protected(self) -> tuple[str, ...]:
+        """The same, without files that have come since the start: those have to go before a finish. Blocking."""
+        come = sorted(name for name in self._pristine.present() if self._pristine.kept(name) is None)
+        return (*self.read_only, *(f"!/{re.sub(SPECIAL, _ESCAPED, name)}" for name in come))
 
     def system_prompt(self) -> str:
         """What the model is told, with the checks, limits and read-only files of this prompt."""

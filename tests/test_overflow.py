@@ -245,11 +245,14 @@ async def test_rules_and_instructions_hold_across_a_compaction(tmp_path: Path) -
         OVERFLOW,
         HANDOVER,
         call("write_file", path="kept.txt", content="changed"),
-        call("python", code="open('kept.txt', 'w').write('changed')"),
+        call(
+            "python",
+            code="import os\nfor name in os.listdir():\n    if name[:2] == 'ke':\n        open(name, 'w').close()",
+        ),
         DONE,
     )
     requests: list[Any] = []
-    async with opened(tmp_path, model=model, read_only=("kept.txt",)) as session:
+    async with opened(tmp_path, model=model, read_only=("kept.txt",), kernel="harness-tools") as session:
         stream = session._models.main.stream
         session._models.main.stream = lambda *asked: (requests.append(asked[0]), stream(*asked))[1]
         events = await send(session, "Do {it} for $5.")

@@ -61,7 +61,7 @@ def test_the_wheel_has_kernel_specs_and_demos(tmp_path: Path) -> None:
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
     assert any(name.endswith("data/share/jupyter/kernels/harness-tools/kernel.json") for name in names)
     extension = {name.partition("data/share/jupyter/labextensions/harness-nb/")[2] for name in names}
-    assert extension - {""} == {"package.json", "install.json", "static/remoteEntry.js"}
+    assert extension - {""} == {"package.json", "install.json", "static/approvals.js", "static/remoteEntry.js"}
     assert "harness_nb/py.typed" in names
     assert any(name.startswith("harness_nb/demos/digits/") and name.endswith(".json") for name in names)
     assert not [name for name in names if name.startswith("tests/")]

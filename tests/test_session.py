@@ -317,6 +317,15 @@ x = 1"""
     assert any(cell.source.startswith("*Waited: ok") for cell in notebook.cells)
 
 
+WEAKEN = """\
+import os
+for folder, _, names in os.walk("."):
+    if "test_x.py" in names:
+        for name in ("test_x.py", "helper.py"):
+            open(os.path.join(folder, name), "w").close()
+"""
+
+
 async def test_checks_and_read_only_files_hold(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_x.py").write_text("assert open('x.txt').read() == 'right'\n")
@@ -324,16 +333,16 @@ async def test_checks_and_read_only_files_hold(tmp_path: Path) -> None:
         tmp_path,
         DONE,
         call("write_file", path="tests/test_x.py", content=""),
-        call("bash", command=": > tests/test_x.py; touch tests/conftest.py"),
+        call("python", code=WEAKEN),
         DONE,
-        call("bash", command="rm tests/conftest.py; printf right > x.txt"),
+        call("bash", command="rm tests/helper.py; printf right > x.txt"),
         DONE,
     )
     async with opened(tmp_path, model=model, check=("python tests/test_x.py",), kernel="harness-tools") as session:
         events = await send(session)
     refusals = [event.reason for event in events if isinstance(event, ev.FinishRejected)]
     assert "No such file" in refusals[0]
-    assert "not as they were at the start: tests/conftest.py" in refusals[1]
+    assert "not as they were at the start: tests/helper.py" in refusals[1]
     assert "put back as they were: tests/test_x.py" in text_of(results(events)[2])
     assert [result.status for result in results(events)][1] is Status.DENIED
     assert session.ending is not None and session.ending.reason == "finished"
