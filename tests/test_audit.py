@@ -148,3 +148,9 @@ def test_approvals_judgements_and_hosts_are_shown() -> None:
     ):
         assert words in text, words
     assert audit["totals"]["hosts"] == ["10.0.0.1", "pypi.org"]
+
+
+def test_the_page_names_what_the_json_has(recorded: tuple[Path, str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "audit.md").read_text()
+    for name in audit_session(*recorded):
+        assert f"`{name}`" in page

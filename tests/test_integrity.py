@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from harness_nb.check_copy import CheckCopy
+from harness_nb.check_copy import BIG_FILE, MOST_FILES, CheckCopy
 from harness_nb.events import CheckFinished
-from harness_nb.gate import Gate, check_environment
+from harness_nb.gate import CHECK_TIMEOUT, Gate, check_environment
 from harness_nb.kernel.bubblewrap import why_not
 from harness_nb.kernel.tool_kernel import ToolKernel
 from harness_nb.pristine import Pristine
-from harness_nb.watched import lacks_tests
+from harness_nb.settings import Settings
+from harness_nb.watched import PYTHON_TESTS, SCRIPT_TESTS, STARTUP, lacks_tests
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 UNITTEST = f"{sys.executable} -m unittest -q"
@@ -316,3 +317,12 @@ def test_what_has_no_last_line_is_only_asked_for_where_it_is_sure() -> None:
     assert lacks_tests("pytest -q", "") and lacks_tests("python -m unittest", "nothing")
     assert not lacks_tests("pytest -q", "3 passed in 0.1s") and not lacks_tests("pytest -qq", "")
     assert not lacks_tests("pytest > log", "") and not lacks_tests("make test", "")
+
+
+def test_the_page_names_the_numbers_and_files_of_the_code() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "checks.md").read_text()
+    assert f"over {BIG_FILE // 2**20} MB" in page and f"{MOST_FILES:,} files" in page
+    assert f"{CHECK_TIMEOUT / 60:g} by default" in page
+    assert Settings.model_fields["check_minutes"].default * 60 == CHECK_TIMEOUT
+    for name in (*STARTUP, *PYTHON_TESTS, "conftest.py", "pytest.ini", *SCRIPT_TESTS, "GNUmakefile", "*_test.go"):
+        assert name in page, name

@@ -5,23 +5,32 @@ An address of the loopback is reached because the list has it literally; nothing
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from servers import Echo, Site, serving
 
+from harness_nb.approval import DenyApprover
+from harness_nb.errors import UsageError
+from harness_nb.events import NetworkUsed, ResultAdded
 from harness_nb.kernel import ToolKernel
 from harness_nb.kernel.confinement import Bounds, Confinement
+from harness_nb.kernel.confining import confinement_for
 from harness_nb.kernel.sandbox import layer_here
 from harness_nb.ports import ExecuteReply, HostUse, Output
+from harness_nb.session import Session
+from harness_nb.settings import Settings
 from harness_nb.tools import SETUP_SOURCE
-from harness_nb.types import Status
+from harness_nb.types import Status, TextPart
 
 pytestmark = [
     pytest.mark.skipif(layer_here() != "bubblewrap", reason="bubblewrap does not work here"),
@@ -143,3 +152,180 @@ async def test_pip_downloads(net: Net) -> None:
     )
     assert "Downloading" in said and "nothing_much-1.0.tar.gz" in said
     assert any(path.endswith("nothing_much-1.0.tar.gz") for _, path, _ in net.site.seen)
+
+
+TALK = """
+import socket
+def talk(place, text):
+    with socket.create_connection(place, 10) as one:
+        one.sendall(text.encode() + b"\\r\\n\\r\\n")
+        one.settimeout(10)
+        said = b""
+        while data := one.recv(65536):
+            said += data
+        return said.decode("latin-1")
+"""
+PROXY = "print(talk(('127.0.0.1', 3128), '''{}'''))"
+ATTEMPTS = {
+    "a socket to the other site": "print(talk(('127.0.0.1', {other}), 'GET / HTTP/1.0'))",
+    "a socket to the allowed site": "print(talk(('127.0.0.1', {site}), 'GET / HTTP/1.0'))",
+    "a socket to the internet": "socket.create_connection(('192.0.2.1', 443), 10)",
+    "a socket by IPv6": "socket.create_connection(('2001:db8::1', 443), 10)",
+    "UDP to a name server": "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.53', 53)); print('sent')",
+    "the name server of the system": "print(socket.getaddrinfo('example.org', 443))",
+    "urllib without the proxy": (
+        "import urllib.request as u; u.build_opener(u.ProxyHandler({{}})).open('http://127.0.0.1:{other}/')"
+    ),
+    "curl without the proxy": (
+        "import subprocess; subprocess.run(['curl', '-sS', '--noproxy', '*', 'http://127.0.0.1:{other}/'], check=True)"
+    ),
+    "a tunnel to the other site": PROXY.format("CONNECT 127.0.0.1:{other} HTTP/1.1"),
+    "a tunnel to an address": PROXY.format("CONNECT 192.0.2.1:443 HTTP/1.1"),
+    "a tunnel to localhost": PROXY.format("CONNECT localhost:{other} HTTP/1.1"),
+    "an allowed host in the header": PROXY.format("GET http://127.0.0.1:{other}/ HTTP/1.1\\r\\nHost: 127.0.0.1:{site}"),
+    "a user name that looks like a host": PROXY.format(
+        "GET http://127.0.0.1:{site}@127.0.0.1:{other}/ HTTP/1.1\\r\\nHost: x"
+    ),
+    "the socket itself": (
+        "one = socket.socket(socket.AF_UNIX); one.connect('{socket}')\n"
+        "one.sendall(b'CONNECT 127.0.0.1:{other} HTTP/1.1\\r\\n\\r\\n'); print(one.recv(999).decode())"
+    ),
+    "noise on the socket": (
+        "one = socket.socket(socket.AF_UNIX); one.connect('{socket}')\n"
+        "one.sendall(bytes(range(256)) * 4); print(one.recv(999).decode())"
+    ),
+}
+REFUSALS = (
+    *("Connection refused", "Network is unreachable", "name resolution", "HTTP/1.1 403", "HTTP/1.1 400"),
+    "returned non-zero exit status 7",
+)
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+async def test_there_is_no_way_past_the_proxy(net: Net, attempt: str) -> None:
+    await net.kernel.start()
+    file = net.kernel.connection_file
+    assert file is not None
+    before = len(net.site.seen)
+    values = {"site": net.site.port, "other": net.other.port, "socket": file.parent / "net" / "proxy"}
+    said = await net.run(TALK + ATTEMPTS[attempt].format(**values))
+    assert any(refusal in said for refusal in REFUSALS), said
+    assert "hello" not in said and "sent" not in said
+    assert not net.other.seen and len(net.site.seen) == before
+
+
+async def test_servers_within_the_sandbox_are_reached_by_name(net: Net) -> None:
+    said = await net.run(
+        "import http.server, threading, urllib.request, urllib.error\n"
+        "own = http.server.HTTPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler)\n"
+        "threading.Thread(target=own.serve_forever, daemon=True).start()\n"
+        "try:\n    urllib.request.urlopen(f'http://localhost:{own.server_port}/')\n"
+        "except urllib.error.HTTPError as error:\n    print(error.code)\n"
+    )
+    assert "501" in said
+
+
+async def test_the_relay_is_no_child_of_the_kernel(net: Net) -> None:
+    assert "ChildProcessError" in await net.run("import os; os.wait()")
+
+
+async def test_an_interrupt_leaves_the_relay_alone(net: Net) -> None:
+    async with aclosing(net.kernel.execute("print(1); import time; time.sleep(60)", 60)) as items:
+        async for item in items:
+            if isinstance(item, Output):
+                await net.kernel.interrupt()
+    assert "hello" in await net.run(CURL.format(url=f"http://127.0.0.1:{net.site.port}/hello.txt"))
+
+
+async def test_a_check_reaches_the_same_hosts(net: Net) -> None:
+    await net.kernel.start()
+    for port, reached in ((net.site.port, True), (net.other.port, False)):
+        command = net.kernel.wrap(["curl", "-sS", f"http://127.0.0.1:{port}/hello.txt"])
+        process = await asyncio.create_subprocess_exec(
+            *command, env=dict(net.kernel.environment), stdout=asyncio.subprocess.PIPE
+        )
+        printed, _ = await process.communicate()
+        assert (printed == b"hello from outside") is reached
+
+
+async def test_a_cell_beside_another_reaches_the_same_hosts(net: Net) -> None:
+    net.used()
+    source = CURL.format(url=f"http://127.0.0.1:{net.site.port}/hello.txt")
+    async with aclosing(net.kernel.execute(source, 60, beside=True)) as items:
+        said = "".join([item.content.get("text", "") async for item in items if isinstance(item, Output)])
+    assert "hello from outside" in said
+    assert net.used()["127.0.0.1", net.site.port].connections == 1
+
+
+@pytest.mark.parametrize("how", ["closed", "guardian killed"])
+async def test_nothing_is_left_behind(net: Net, how: str) -> None:
+    folder = net.workspace / "harness_sessions"
+    kernel = ToolKernel(name="harness-sandbox", directory=folder, confinement=net.kernel.confinement)
+    await kernel.start()
+    file = kernel.connection_file
+    assert file is not None
+    private = file.parent
+    assert (private / "net" / "proxy").is_socket() and processes(f"relay.py\x003128\x00{private}")
+    if how == "guardian killed":
+        (own,) = [pid for pid in processes("kernel/guardian.py") if Path(f"/proc/{pid}/cwd").readlink() == private]
+        os.kill(int(own), 9)
+    await kernel.aclose()
+    assert not private.exists() and not processes(f"relay.py\x003128\x00{private}")
+
+
+def processes(words: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if words in path.read_text(errors="replace"):
+                found.append(path.parent.name)
+    return found
+
+
+# In a session
+
+
+async def test_a_session_tells_the_model_and_records_it(net: Net, tmp_path: Path) -> None:
+    ports = (net.site.port, net.other.port)
+    script = tmp_path / "script.json"
+    calls = [
+        {"name": "bash", "arguments": {"command": f"curl -s http://127.0.0.1:{port}/hello.txt; true"}} for port in ports
+    ]
+    finish = {"name": "finish", "arguments": {"summary": "done"}}
+    script.write_text(json.dumps([{"calls": calls}, {"calls": [finish]}]))
+    options = {"model": f"scripted:{script}", "policy": "auto", "network": f"allow:127.0.0.1:{ports[0]}"}
+    session = await Session.open(Settings.load(tmp_path, options, {}), DenyApprover())
+    try:
+        events = [item async for item in session.send("go")]
+    finally:
+        await session.aclose()
+    results = [event for event in events if isinstance(event, ResultAdded)]
+    told = ["".join(part.text for part in event.content if isinstance(part, TextPart)) for event in results]
+    used = [event for event in events if isinstance(event, NetworkUsed)]
+    assert [(event.port, event.allowed, event.connections) for event in used] == [
+        (ports[0], True, 1),
+        (ports[1], False, 1),
+    ]
+    assert [event.call_id for event in used] == [event.call_id for event in results][:2]
+    assert "hello from outside" in told[0] and "refused" not in told[0]
+    assert f"The sandbox refused 127.0.0.1:{ports[1]} (it is not on the list of this session)" in told[1]
+    assert "--network allow:HOST" in told[1]
+    assert types_in(json.loads(session.notebook_path.read_text())).count("network_used") == 2
+
+
+def types_in(notebook: dict[str, Any]) -> list[str]:
+    """The types of the events in a session notebook."""
+    data = [cell["metadata"].get("harness_nb", {}) for cell in notebook["cells"]]
+    return [event["type"] for each in data for event in each.get("events", [])]
+
+
+async def test_a_sandbox_that_cannot_hold_it_says_so(tmp_path: Path) -> None:
+    settings = Settings.load(tmp_path, {"network": "allow:example.org"}, {})
+    with pytest.raises(UsageError, match="needs bubblewrap"):
+        confinement_for(settings, layer="landlock")
+
+
+async def test_a_wrong_list_is_refused_at_the_start(tmp_path: Path) -> None:
+    settings = Settings.load(tmp_path, {"network": "allow:*"}, {})
+    with pytest.raises(UsageError, match="this is no host"):
+        confinement_for(settings, layer="bubblewrap")
