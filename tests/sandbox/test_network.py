@@ -9,7 +9,8 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,17 +21,19 @@ import pytest_asyncio
 from servers import Secured, Site, serving
 
 from harness_nb.approval import DenyApprover
+from harness_nb.cells import Cells
 from harness_nb.errors import UsageError
 from harness_nb.events import NetworkUsed, ResultAdded
-from harness_nb.kernel import ToolKernel
+from harness_nb.kernel import FakeKernel, ToolKernel
 from harness_nb.kernel.confinement import Bounds, Confinement
 from harness_nb.kernel.confining import confinement_for
 from harness_nb.kernel.sandbox import layer_here
+from harness_nb.outputs import Firewall
 from harness_nb.ports import ExecuteReply, HostUse, Output
 from harness_nb.session import Session
 from harness_nb.settings import Settings
 from harness_nb.tools import SETUP_SOURCE
-from harness_nb.types import Status, TextPart
+from harness_nb.types import Status, TextPart, ToolCall
 
 pytestmark = [
     pytest.mark.skipif(layer_here() != "bubblewrap", reason="bubblewrap does not work here"),
@@ -345,6 +348,28 @@ async def test_a_session_tells_the_model_and_records_it(net: Net, tmp_path: Path
     assert f"The sandbox refused 127.0.0.1:{ports[1]} (it is not on the list of this session)" in told[1]
     assert "--network allow:HOST" in told[1]
     assert types_in(json.loads(session.notebook_path.read_text())).count("network_used") == 2
+
+
+class Reaching(FakeKernel):
+    """Has reached a host each time that it is asked, as often as ``times``."""
+
+    times = 0
+
+    def network_use(self) -> Sequence[HostUse]:
+        self.times -= 1
+        return (HostUse("example.org", 443, True, connections=1),) if self.times >= 0 else ()
+
+
+async def test_a_call_that_is_stopped_has_its_hosts_in_the_record() -> None:
+    kernel = Reaching({"forever": ExecuteReply(Status.RUNNING)})
+    cells = Cells(kernel, lambda call, _: Firewall(call.call_id, call.name), time.monotonic, lambda: ("", ()))
+    call = ToolCall(call_id="c1", name="python", arguments={})
+    running = cells.run(call, "forever", timeout=60, keep=True, images=False)
+    assert (await anext(running)).type == "cell_started"
+    kernel.times = 2
+    events = [event async for event in cells.end_all()]
+    assert [event.call_id for event in events if isinstance(event, NetworkUsed)] == ["c1", "outside"]
+    await running.aclose()
 
 
 def types_in(notebook: dict[str, Any]) -> list[str]:
