@@ -31,6 +31,9 @@ TICK = 0.1
 Inspection = tuple[str, tuple[ev.FileChange, ...]]
 """What a look at the workspace finds after a cell: a word to model and person (or none), and the changed files."""
 
+OUTSIDE = ToolCall(call_id="outside", name="outside", arguments={})
+"""Stands for no call: for what a check has reached over the network."""
+
 MAIN = "python"
 """The tool whose cells need the kernel for themselves; others can run beside one of them."""
 
@@ -287,8 +290,10 @@ class Cells:
             elif not cell.ended:
                 await self._stop(cell)
                 await _settled(cell)
-            for event in self._finish(cell):
+            for event in (*self._finish(cell), *self._network_used(cell.call)):
                 yield event
+        for used in self._network_used(OUTSIDE):
+            yield used
         self._left.clear()
 
     async def _stop(self, cell: Cell) -> None:

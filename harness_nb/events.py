@@ -201,6 +201,7 @@ class FilesChanged(EventBase):
 class NetworkUsed(EventBase):
     """What a call has had from one host over the network, or was refused; comes before the call's ``result_added``.
 
+    ``call_id`` and ``name`` are ``outside`` for what was reached between calls and by the checks of a finish.
     ``host`` is a name or an address, ``reason`` says why it was refused, or could not be had although it is
     ``allowed``. ``connections`` counts those that the call has begun, ``sent`` and ``received`` are bytes. Where tool
     code shares the machine's network, nobody looks, and there are no such events.

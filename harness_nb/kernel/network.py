@@ -48,17 +48,16 @@ def check_network(network: str, layer: str) -> None:
 
 
 async def start_proxy(confinement: Confinement, private: Path, usage: Usage) -> Proxy:
-    """The proxy for a sandbox, listening in ``private``, a folder that only this user can enter."""
-    folder = private / FOLDER
-    folder.mkdir(mode=0o700)
+    """The proxy for a sandbox that was made ``with_proxy``, listening in ``private``."""
     proxy = Proxy(read_hosts(confinement.network), usage)
-    await proxy.start(folder / SOCKET)
+    await proxy.start(private / FOLDER / SOCKET)
     return proxy
 
 
 def with_proxy(confinement: Confinement, private: Path) -> Confinement:
-    """The same sandbox with the way to the proxy whose socket is in ``private``."""
+    """The same sandbox with the way to the proxy that listens in ``private``, which only this user can enter."""
     folder = private / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
     additions = replace(
         confinement.additions,
         writable=(*confinement.additions.writable, folder),

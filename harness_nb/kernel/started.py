@@ -75,18 +75,17 @@ class StartedKernel:
         arguments = [word.replace("{connection_file}", str(connection_file)) for word in command.arguments]
         own = {"IPYTHONDIR": str(private / "ipython"), "HARNESS_NB_RECORDER": str(private / RECORDER)}
         variables = {**environment, **command.environment, **own}
-        inside, proxy = confinement if command.in_sandbox else None, None
-        if inside is not None and wants_proxy(inside):
-            proxy = await start_proxy(inside, private, usage or Usage())
-            inside = with_proxy(inside, private)
+        inside = confinement if command.in_sandbox else None
         if inside is not None:
+            inside = with_proxy(inside, private) if wants_proxy(inside) else inside
             arguments = sandboxed(arguments, inside, environment=variables, directory=directory, private=[private])
         process = KernelProcess.start(
             arguments, environment=variables, directory=directory, private=private, confinement=inside
         )
         started = cls(process, connection_file, interrupt_by_message=command.interrupt_by_message)
-        started.proxy = proxy
         try:
+            if inside is not None and inside is not confinement:
+                started.proxy = await start_proxy(inside, private, usage or Usage())
             await started._wait_until_ready(command, seconds)
         except BaseException:
             await started.end()

@@ -21,6 +21,7 @@ from harness_nb.network.usage import Usage
 from harness_nb.policy.addresses import address_problem
 from harness_nb.policy.hosts import AllowedHosts, address_of
 
+NOT_LISTED = "it is not on the list of this session"
 MOST_CONNECTIONS = 128
 HEAD_SECONDS = 30.0
 SECONDS = 10.0
@@ -136,7 +137,7 @@ class Proxy:
         """
         host, port = target.host, target.port
         if not self._hosts.allows(host, port):
-            raise self._refuse(target, "it is not on the list of this session", target.place)
+            raise self._refuse(target, NOT_LISTED, target.place)
         try:
             addresses = [host] if address_of(host) else list(await asyncio.wait_for(self._resolve(host, port), SECONDS))
             why = "it has no address"

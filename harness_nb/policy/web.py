@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from harness_nb.policy.addresses import url_problem
+from harness_nb.policy.hosts import SHORTHANDS
 from harness_nb.policy.rules import Rule
 from harness_nb.types import Decision, ToolCall
 
@@ -59,7 +60,8 @@ def host_of(url: str) -> str:
 
 def allowed_hosts(network: str) -> tuple[str, ...]:
     """The hosts that ``--network`` opens to tool code; what tool code may reach anyway is not asked about."""
-    return tuple(network.removeprefix("allow:").split(",")) if network.startswith("allow:") else ()
+    words = network.removeprefix("allow:").split(",") if network.startswith("allow:") else []
+    return tuple(host for word in words for host in SHORTHANDS.get(word, (word,)))
 
 
 def _carried(url: str) -> str:

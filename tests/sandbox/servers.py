@@ -1,4 +1,4 @@
-"""Servers on the loopback that a sandbox may or may not reach: plain HTTP, TLS, one that echoes bytes."""
+"""Servers on the loopback that a sandbox may or may not reach: plain HTTP, TLS, and one that echoes bytes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 import http.server
 import socket
 import socketserver
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,6 +72,19 @@ class Echo(socketserver.ThreadingTCPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Echo)
         self.port = int(self.server_address[1])
+
+
+class Secured:
+    """A certificate for here.example.org and 127.0.0.1, signed by itself, and a server's TLS with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.certificate, key = folder / "certificate.pem", folder / "key.pem"
+        names = "subjectAltName=DNS:here.example.org,IP:127.0.0.1"
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        command += ["-subj", "/CN=here.example.org", "-addext", names, "-keyout", key, "-out", self.certificate]
+        subprocess.run(command, check=True, capture_output=True)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(self.certificate, key)
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +18,22 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from servers import Echo, Site, serving
+from servers import Secured, Site, serving
 
 from harness_nb.approval import DenyApprover
+from harness_nb.cells import Cells
 from harness_nb.errors import UsageError
 from harness_nb.events import NetworkUsed, ResultAdded
-from harness_nb.kernel import ToolKernel
+from harness_nb.kernel import FakeKernel, ToolKernel
 from harness_nb.kernel.confinement import Bounds, Confinement
 from harness_nb.kernel.confining import confinement_for
 from harness_nb.kernel.sandbox import layer_here
+from harness_nb.outputs import Firewall
 from harness_nb.ports import ExecuteReply, HostUse, Output
 from harness_nb.session import Session
 from harness_nb.settings import Settings
 from harness_nb.tools import SETUP_SOURCE
-from harness_nb.types import Status, TextPart
+from harness_nb.types import Status, TextPart, ToolCall
 
 pytestmark = [
     pytest.mark.skipif(layer_here() != "bubblewrap", reason="bubblewrap does not work here"),
@@ -40,13 +43,13 @@ pytestmark = [
 
 @dataclass
 class Net:
-    """A kernel in a sandbox that may reach ``site`` and ``echo``, and a site that it may not reach."""
+    """A kernel in a sandbox that may reach ``site`` and ``secure`` (TLS), and another site that it may not reach."""
 
     kernel: ToolKernel
     workspace: Path
     site: Site
     other: Site
-    echo: Echo
+    secure: Site
 
     async def run(self, source: str) -> str:
         """What a cell prints, or the error that ends it."""
@@ -67,14 +70,20 @@ class Net:
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Site, Echo]]:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Secured:
+    return Secured(tmp_path_factory.mktemp("secured"))
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory, secured: Secured) -> Iterator[tuple[Site, Site, Site]]:
     folder = tmp_path_factory.mktemp("site")
     (folder / "hello.txt").write_text("hello from outside")
     make_repository(folder)
     make_index(folder)
-    site, other, echo = Site(folder), Site(folder), Echo()
-    with serving(site), serving(other), serving(echo):
-        yield site, other, echo
+    site, other, secure = Site(folder), Site(folder), Site(folder)
+    secure.socket = secured.context.wrap_socket(secure.socket, server_side=True)
+    with serving(site), serving(other), serving(secure):
+        yield site, other, secure
 
 
 def make_repository(folder: Path) -> None:
@@ -100,15 +109,15 @@ def make_index(folder: Path) -> None:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def net(sites: tuple[Site, Site, Echo], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Net]:
-    site, other, echo = sites
+async def net(sites: tuple[Site, Site, Site], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Net]:
+    site, other, secure = sites
     workspace = tmp_path_factory.mktemp("workspace").resolve()
-    network = f"allow:127.0.0.1:{site.port},127.0.0.1:{echo.port},example.invalid,*.below.invalid"
+    network = f"allow:127.0.0.1:{site.port},127.0.0.1:{secure.port}"
     confinement = Confinement(workspace, network=network, bounds=Bounds(free_disk=None))
     kernel = ToolKernel(
         name="harness-sandbox", directory=workspace / "harness_sessions", setup=SETUP_SOURCE, confinement=confinement
     )
-    yield Net(kernel, workspace, site, other, echo)
+    yield Net(kernel, workspace, site, other, secure)
     await kernel.aclose()
 
 
@@ -152,6 +161,34 @@ async def test_pip_downloads(net: Net) -> None:
     )
     assert "Downloading" in said and "nothing_much-1.0.tar.gz" in said
     assert any(path.endswith("nothing_much-1.0.tar.gz") for _, path, _ in net.site.seen)
+
+
+async def test_a_tls_session_passes_unbroken(net: Net, secured: Secured) -> None:
+    (net.workspace / "ca.pem").write_text(secured.certificate.read_text())
+    url = f"https://127.0.0.1:{net.secure.port}/hello.txt"
+    for source in (
+        f"import requests; print(requests.get('{url}', verify='ca.pem').text)",
+        f"%%bash\ncurl -sS --cacert ca.pem {url}",
+    ):
+        assert "hello from outside" in await net.run(source)
+    said = await net.run(f"%%bash\ncurl -sS {url}")
+    assert "certificate" in said
+
+
+async def test_a_body_waits_for_the_word_to_go_on_and_heads_have_none(net: Net) -> None:
+    url = f"http://127.0.0.1:{net.site.port}/hello.txt"
+    said = await net.run(f"%%bash\ncurl -sS -v -H 'Expect: 100-continue' -d sent-body {url} 2>&1")
+    assert "HTTP/1.1 100" in said and "sent-body" in said
+    assert "content-length: 18" in (await net.run(f"%%bash\ncurl -sS -I {url}")).lower()
+
+
+async def test_many_at_a_time(net: Net) -> None:
+    said = await net.run(
+        "from concurrent.futures import ThreadPoolExecutor\nimport requests\n"
+        f"get = lambda number: requests.get('http://127.0.0.1:{net.site.port}/hello.txt').text\n"
+        "with ThreadPoolExecutor(20) as pool:\n    print(sum('hello' in one for one in pool.map(get, range(60))))"
+    )
+    assert said.strip() == "60"
 
 
 TALK = """
@@ -311,6 +348,28 @@ async def test_a_session_tells_the_model_and_records_it(net: Net, tmp_path: Path
     assert f"The sandbox refused 127.0.0.1:{ports[1]} (it is not on the list of this session)" in told[1]
     assert "--network allow:HOST" in told[1]
     assert types_in(json.loads(session.notebook_path.read_text())).count("network_used") == 2
+
+
+class Reaching(FakeKernel):
+    """Has reached a host each time that it is asked, as often as ``times``."""
+
+    times = 0
+
+    def network_use(self) -> Sequence[HostUse]:
+        self.times -= 1
+        return (HostUse("example.org", 443, True, connections=1),) if self.times >= 0 else ()
+
+
+async def test_a_call_that_is_stopped_has_its_hosts_in_the_record() -> None:
+    kernel = Reaching({"forever": ExecuteReply(Status.RUNNING)})
+    cells = Cells(kernel, lambda call, _: Firewall(call.call_id, call.name), time.monotonic, lambda: ("", ()))
+    call = ToolCall(call_id="c1", name="python", arguments={})
+    running = cells.run(call, "forever", timeout=60, keep=True, images=False)
+    assert (await anext(running)).type == "cell_started"
+    kernel.times = 2
+    events = [event async for event in cells.end_all()]
+    assert [event.call_id for event in events if isinstance(event, NetworkUsed)] == ["c1", "outside"]
+    await running.aclose()
 
 
 def types_in(notebook: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from servers import Echo, Site, ask, free_port, serving
+from servers import Echo, Secured, Site, ask, free_port, serving
 
 from harness_nb.errors import UsageError
 from harness_nb.network import Proxy, Usage
@@ -247,6 +247,26 @@ async def test_a_tunnel_carries_tls_for_its_host_as_it_is(tmp_path: Path, echo: 
     assert data == first
     (use,) = usage.take()
     assert (use.sent, use.received) == (len(first), len(first))
+
+
+async def test_a_tls_session_through_a_tunnel_is_that_of_the_server(tmp_path: Path, site: Site) -> None:
+    secured = Secured(tmp_path)
+    server = await asyncio.start_server(_greet, "127.0.0.1", 0, ssl=secured.context)
+    port = server.sockets[0].getsockname()[1]
+    async with server, proxy_for(tmp_path, f"allow:here.example.org:{port},127.0.0.1:{port}"):
+        reader, writer = await asyncio.open_unix_connection(tmp_path / "proxy")
+        writer.write(connect(f"here.example.org:{port}").encode())
+        await reader.readuntil(b"\r\n\r\n")
+        context = ssl.create_default_context(cafile=str(secured.certificate))
+        await writer.start_tls(context, server_hostname="here.example.org")
+        assert await reader.readline() == b"hello\n"
+        writer.close()
+
+
+async def _greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"hello\n")
+    await writer.drain()
+    writer.close()
 
 
 async def test_a_tunnel_for_another_host_inside_is_closed(tmp_path: Path, echo: Echo) -> None:

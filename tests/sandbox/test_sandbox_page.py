@@ -7,8 +7,11 @@ import tomllib
 from pathlib import Path
 
 from harness_nb.kernel.confining import LEAST_MEMORY, SHARE_OF_MEMORY
+from harness_nb.kernel.network import PORT
 from harness_nb.kernel.spec import AUTO, DEFAULT_NAME, SANDBOX_NAME
-from harness_nb.outputs.sandbox_hints import sandbox_hint
+from harness_nb.network.proxy import HEAD_SECONDS, MOST_CONNECTIONS, MOST_HEAD, NOT_LISTED
+from harness_nb.outputs.sandbox_hints import refused_hint, sandbox_hint
+from harness_nb.policy.hosts import SHORTHANDS, read_hosts
 from harness_nb.settings import SandboxSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sandbox.md").read_text()
@@ -34,6 +37,15 @@ def test_the_kernels_and_numbers_are_those_of_the_code() -> None:
     assert f"| {default.processes:,} |" in PAGE
     assert f"{default.open_files:,} open ones, {default.file_gb:g} GB each" in PAGE
     assert f"less than {default.free_disk_gb:g} GB of the workspace's disk" in PAGE
+
+
+def test_what_is_said_of_hosts_is_in_the_code() -> None:
+    assert f"`127.0.0.1:{PORT}`" in PAGE
+    assert all(f"`{name}`" in PAGE for name in SHORTHANDS["pypi"])
+    assert f"({MOST_HEAD // 1024} KB, {HEAD_SECONDS:g} s)" in PAGE and f"({MOST_CONNECTIONS} at a time)" in PAGE
+    items = re.findall(r"--network allow:(\S+) \"", PAGE)
+    assert len(read_hosts(f"allow:{items[0]}").entries) == 5
+    assert f"[{refused_hint([('example.org', 443, NOT_LISTED)])}]" in PAGE
 
 
 def test_the_hint_is_what_the_model_gets() -> None:
