@@ -60,6 +60,11 @@ os.path.islink(".agents/skills/evil/SKILL.md") or os.symlink(f"{OTHER}/secret.tx
 """
 
 
+def planting(attacked: Attacked) -> str:
+    """``PLANT`` for a kernel that may have been started afresh by now."""
+    return f"from pathlib import Path; import os; OTHER = {str(attacked.machine.base / 'other')!r}{PLANT}"
+
+
 def start_the_harness_in(folder: Path) -> None:
     subprocess.run(
         [Path(sys.executable).with_name("harness-nb"), "--help"], cwd=folder, check=True, capture_output=True
@@ -70,7 +75,7 @@ def start_the_harness_in(folder: Path) -> None:
 async def test_what_is_planted_in_the_workspace_is_not_run_by_the_harness(attacked: Attacked) -> None:
     """Neither its next process, started there, nor the guardian and launcher of its next kernel import it."""
     workspace = attacked.machine.workspace
-    assert (await attacked.run(PLANT))[1] == ""
+    assert (await attacked.run(planting(attacked)))[1] == ""
     start_the_harness_in(workspace)
     await attacked.kernel.restart()
     assert not (workspace / "OWNED").exists()
@@ -78,9 +83,7 @@ async def test_what_is_planted_in_the_workspace_is_not_run_by_the_harness(attack
 
 @in_one_loop
 async def test_links_in_the_workspace_do_not_lead_the_harness_outside(attacked: Attacked) -> None:
-    await attacked.run(
-        "from pathlib import Path; import os; OTHER = " + repr(str(attacked.machine.base / "other")) + PLANT
-    )
+    await attacked.run(planting(attacked))
     assert read_instructions(attacked.machine.workspace) == ""
     skills, warnings = read_skills(attacked.machine.workspace)
     assert not skills and "leads out of the workspace" in warnings[0]
