@@ -110,7 +110,7 @@ class Calls:
                 refusal = changed.reason if changed.verdict == "deny" else ""
                 note = words.changed_by_person(call)
         if refusal:
-            last = self._breaker.denied + 1 >= MAX_DENIALS
+            last = self._breaker.next_stops
             text = note + words.blocked(refusal) + (words.stopped_by_denials(MAX_DENIALS) if last else "")
             yield result_of(call, Status.DENIED, text)
             return

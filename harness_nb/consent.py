@@ -125,10 +125,14 @@ class Grants:
 
 
 class Breaker:
-    """Counts denials in a row. ``apply`` takes the events of a run; a call that runs sets it back."""
+    """Counts denials in a row, one for a reply: a model has read none before the next. A call that runs sets it back.
+
+    ``apply`` takes the events of a run.
+    """
 
     def __init__(self) -> None:
         self.denied = 0
+        self._counted = False
         self._decided: dict[str, Decision] = {}
 
     def apply(self, event: object) -> None:
@@ -139,9 +143,21 @@ class Breaker:
             case ev.ResultAdded() if event.call_id in self._decided:
                 if self._decided.pop(event.call_id).policy == INVALID:
                     return
-                self.denied = self.denied + 1 if event.status is Status.DENIED else 0
+                if event.status is not Status.DENIED:
+                    self.denied = 0
+                elif not self._counted:
+                    self.denied, self._counted = self.denied + 1, True
             case _:
                 pass
+
+    def begin_reply(self) -> None:
+        """The calls of another reply come."""
+        self._counted = False
+
+    @property
+    def next_stops(self) -> bool:
+        """Whether a denial now stops the work."""
+        return self.denied + (not self._counted) >= MAX_DENIALS
 
     @property
     def tripped(self) -> bool:

@@ -81,6 +81,7 @@ async def _turns(work: Work, conversation: Conversation, budget: Budget) -> Asyn
                 reply = item.message if isinstance(item, ev.ModelReplied) else reply
                 yield item
         finished = False
+        breaker.begin_reply()
         async with aclosing(_answer(work, reply, breaker)) as items:
             async for item in items:
                 breaker.apply(item)

@@ -88,9 +88,16 @@ async def test_three_denials_in_a_row_stop_the_work_and_both_are_told() -> None:
     )
     ending = events[-1]
     assert isinstance(ending, ev.SessionEnded)
-    assert ending.reason == "denied" and ending.text.startswith("3 calls in a row were denied")
-    assert "denial number 3 in a row" in results(events)[-1][1]
+    assert ending.reason == "denied" and ending.text.startswith("calls were denied in 3 replies in a row")
+    assert "denied in 3 replies in a row" in results(events)[-1][1]
     assert len(model.requests) == 3
+
+
+async def test_several_denials_of_one_reply_count_once_for_the_model_has_read_none_of_them() -> None:
+    batch = calls(REMOVE, PUSH, REMOVE, PUSH)
+    events, _, model, _ = await work_on(batch, says("I leave it."), approver=DenyApprover())
+    assert isinstance(events[-1], ev.SessionEnded) and events[-1].reason == "finished"
+    assert len(model.requests) == 2
 
 
 async def test_a_call_that_runs_sets_the_count_back() -> None:

@@ -87,11 +87,13 @@ def system_prompt(surroundings: Surroundings) -> str:
 
 def _rules(surroundings: Surroundings) -> str:
     lines = [
-        "- Stay inside the workspace with every tool, Python and bash included: do not read or write outside of it.",
+        "- Stay inside the workspace with every tool, Python and bash included: do not read or write outside of it "
+        "(short-lived files may go to /tmp).",
         "- `harness_sessions/` in the workspace belongs to the harness (the record of this session). The "
         "only files to read there are the outputs that a result names; change nothing there.",
         "- Steps that are hard to undo (deleting folders, pushing, other users' rights) need a person's approval; "
-        "where nobody is there to ask, they are refused.",
+        "where nobody is there to ask, they are refused. When calls are refused in three replies in a row and none "
+        "runs between, the work stops.",
     ]
     if surroundings.read_only:
         names = ", ".join(surroundings.read_only)

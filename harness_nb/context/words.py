@@ -74,12 +74,15 @@ def blocked(reason: str) -> str:
 
 def stopped_by_denials(times: int) -> str:
     """What the last of so many results in a row says."""
-    return f" This is denial number {times} in a row: the work stops here, and a person decides how it goes on."
+    return f" Calls were denied in {times} replies in a row: the work stops here, and a person decides how it goes on."
 
 
 def denied_in_a_row(times: int) -> str:
     """Why the work ends, for the person."""
-    return f"{times} calls in a row were denied; %agent resume goes on, or say in a new task what is allowed"
+    return (
+        f"calls were denied in {times} replies in a row; harness-nb resume (or %agent resume) goes on, or say in a new "
+        "task what is allowed"
+    )
 
 
 def changed_by_person(call: ToolCall) -> str:

@@ -21,12 +21,13 @@ SEED = 20261130
 STEPS = 5
 
 CODE = """import os, subprocess, time
+above = os.path.join(os.pardir, "{{}}").format
 if {number} == 0:
     child = subprocess.Popen(["sleep", "614"], start_new_session=True)
-    with open("../pids", "w") as file:
+    with open(above("pids"), "w") as file:
         file.write(f"{{os.getpid()}} {{child.pid}}")
 print("some output\\n" * 300, flush=True)
-with open("../effects", "a") as file:  # effect {number}
+with open(above("effects"), "a") as file:  # effect {number}
     file.write("{number}\\n")
     file.flush()
     os.fsync(file.fileno())
@@ -82,7 +83,9 @@ def test_a_killed_run_is_resumed_and_its_children_are_gone(tmp_path: Path, after
     workspace.mkdir()
     write_script(workspace)
     watcher = Watcher(workspace)
-    run = command(workspace, "run", "Take the steps.", "--model", "scripted:script.json")
+    run = command(
+        workspace, "run", "Take the steps.", *("--model", "scripted:script.json", "--kernel", "harness-tools")
+    )
     if after < 0:
         wait_for('"prompt_added"', workspace / "harness_sessions" / "*" / "journal.jsonl")
     else:

@@ -41,7 +41,7 @@ def test_a_typed_answer_allows_and_another_edits(client: Any) -> None:
 def test_where_nobody_can_answer_it_is_denied_at_once_and_can_be_approved_later(client: Any) -> None:
     write_script(*["rm -r old"] * 5)
     reply, shown = execute(client, AGENT)
-    assert list(shown.values())[-1].startswith("⊘ stopped: 3 calls in a row were denied")
+    assert list(shown.values())[-1].startswith("⊘ stopped: calls were denied in 3 replies in a row")
     answers = [event.approval for event in record() if isinstance(event, ev.ApprovalAnswered)]
     assert all(answer.by == "nobody" and "deletes folders" in answer.reason for answer in answers)
     assert Path("old").exists()
