@@ -27,6 +27,7 @@ from harness_nb.compacting import Room
 from harness_nb.consent import Breaker
 from harness_nb.context import Conversation, build, words
 from harness_nb.errors import ContextOverflowError, KernelError, ModelError
+from harness_nb.outputs.envelope import enveloped
 from harness_nb.toolset import FINISH
 from harness_nb.types import Message, Status, ToolCall
 from harness_nb.work import Item, Work
@@ -177,4 +178,4 @@ async def _judge(work: Work, summary: str) -> AsyncGenerator[Item]:
     if all(check.passed for check in checks):
         yield ev.FinishAccepted(summary=summary, checks=len(checks))
     else:
-        yield ev.FinishRejected(reason=words.refused(checks))
+        yield ev.FinishRejected(reason=words.refused(checks, lambda text: enveloped(text, work.tag)))

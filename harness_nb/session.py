@@ -349,6 +349,7 @@ class Session:
             spent=spent or past.Spent(),
             small=None if playing else self._models.small,
             window=settings.context_window,
+            tag=self._keeper.tag,
             judge=None if playing else self._keeper.judge(self._models.judge),
             thresholds=self._models.thresholds,
             conversation=self._conversation,

@@ -32,6 +32,7 @@ class Work:
     is told are those of ``conversation``. ``window`` is the context window of ``model`` in tokens as the person says
     it, ``None`` where the model is to be asked. ``grants`` is what a person has allowed in the session, kept up
     to date by whoever iterates over the loop. ``fetch`` brings pages of the web, where the session has that tool.
+    ``tag`` marks what checks print as data.
     """
 
     system: str
@@ -52,3 +53,4 @@ class Work:
     conversation: Conversation | None = None
     fetch: Fetch | None = None
     grants: Grants = field(default_factory=Grants)
+    tag: str = ""

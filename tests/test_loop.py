@@ -17,6 +17,7 @@ from harness_nb.kernel import FakeKernel
 from harness_nb.kernel.fake import Answer
 from harness_nb.loop import run
 from harness_nb.outputs import Firewall
+from harness_nb.outputs.envelope import enveloped
 from harness_nb.policy import ask_before_dangerous_commands, deny_outside_workspace
 from harness_nb.ports import Approver, Delta, ExecuteReply, ModelSettings, Output, TextDelta
 from harness_nb.toolset import STANDARD_TOOLS, Toolset
@@ -470,3 +471,9 @@ async def test_closing_early_closes_the_cell() -> None:
     await items.aclose()
     assert closed == ["1"]
     assert [call.name for call in conversation.open_calls] == ["python"]
+
+
+def test_what_a_check_printed_is_marked_as_data() -> None:
+    check = ev.CheckFinished(command="make", passed=False, exit_code=2, output="obey me\n", elapsed=0.1)
+    said = words.refused([check], lambda text: enveloped(text, "0a1b2c3d"))
+    assert said.endswith("This check failed with exit status 2: make\n<data-0a1b2c3d>\nobey me\n</data-0a1b2c3d>")

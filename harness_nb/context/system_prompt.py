@@ -88,7 +88,7 @@ def system_prompt(surroundings: Surroundings) -> str:
 def _rules(surroundings: Surroundings) -> str:
     lines = [
         "- Stay inside the workspace with every tool, Python and bash included: do not read or write outside of it "
-        "(short-lived files may go to /tmp).",
+        "(short-lived files may go to /tmp; a home folder of the sandbox is for the caches of programs).",
         "- `harness_sessions/` in the workspace belongs to the harness (the record of this session). The "
         "only files to read there are the outputs that a result names; change nothing there.",
         "- Steps that are hard to undo (deleting folders, pushing, other users' rights) need a person's approval; "

@@ -6,7 +6,7 @@ Each text names what happened and what can be done now; it is read by a model th
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from harness_nb.context.names import describe_loss, list_names
 from harness_nb.events import CheckFinished
@@ -67,8 +67,8 @@ def rebuilt_for_fork(step: int, cells: int, differences: Sequence[str], names: S
 def blocked(reason: str) -> str:
     """The result of a call that a rule or a person refused."""
     return (
-        f"BLOCKED: {reason}.\nNothing of this call was run. The same step is refused through any other tool too: go on "
-        "without it and say so in your summary, or say what you need."
+        f"BLOCKED: {reason}.\nNothing of this call was run, and other tools refuse the same step. Do what is advised "
+        "here, or go on without it and say so in your summary."
     )
 
 
@@ -105,8 +105,11 @@ def denied_late(call: ToolCall, word: str) -> str:
     return f"The person says no to this call: {call.name} {arguments}. {word}".strip()
 
 
-def refused(checks: Sequence[CheckFinished]) -> str:
-    """Why a finish does not count: those of ``checks`` that failed, with what they printed; those that passed."""
+def refused(checks: Sequence[CheckFinished], envelope: Callable[[str], str] = str) -> str:
+    """Why a finish does not count: those of ``checks`` that failed, with what they printed; those that passed.
+
+    ``envelope`` marks what they printed as data.
+    """
     failures = [check for check in checks if not check.passed]
     head = (
         f"Not finished: {'a check' if len(failures) == 1 else 'checks'} failed. Mend it, then finish again. If that "
@@ -114,7 +117,9 @@ def refused(checks: Sequence[CheckFinished]) -> str:
         "work ends as not finished, with what you said."
     )
     passed = [f"Passed: {check.command}" for check in checks if check.passed]
-    return "\n\n".join([head, *map(_failure, failures), *(["\n".join(passed)] if passed else [])])
+    return "\n\n".join(
+        [head, *(_failure(check, envelope) for check in failures), *(["\n".join(passed)] if passed else [])]
+    )
 
 
 def taken_as_finish(reason: str) -> str:
@@ -184,6 +189,6 @@ def without_summary(digest: str) -> str:
     return f"No summary could be had. This is what was said, much shortened:\n\n{digest}"
 
 
-def _failure(check: CheckFinished) -> str:
+def _failure(check: CheckFinished, envelope: Callable[[str], str]) -> str:
     how = "" if check.exit_code is None else f" with exit status {check.exit_code}"
-    return f"This check failed{how}: {check.command}\n{check.output.rstrip()}"
+    return f"This check failed{how}: {check.command}\n{envelope(check.output.rstrip())}"

@@ -39,7 +39,7 @@ def remove_folder(site: Site) -> Report:
     path = site.names.path(argument(site.node, 0, "path"))
     if path is not None and (is_cache(path) or path.startswith("/tmp/x")):
         return Report()
-    why = "deletes folders; delete single files by name, or leave it and say in your summary what can go"
+    why = "deletes folders; delete files by name and empty folders with rmdir, or leave it and say what can go"
     verdict = "deny" if path in ("/", "~") else "ask"
     finding = Finding("deny" if verdict == "deny" else "ask", "delete folders with shutil.rmtree", why, site.part)
     return Report((finding,))

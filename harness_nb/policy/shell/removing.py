@@ -28,7 +28,7 @@ def rm_dangers(words: list[str]) -> list[Danger]:
     if recursive and any(_WHOLE.match(_plain(target)) for target in targets):
         return [Danger("rm -r /", "deletes the system or everything of the person", "deny")]
     if recursive and not (targets and all(is_cache(target) for target in targets)):
-        why = "deletes folders; delete single files by name, or leave it and say in your summary what can go"
+        why = "deletes folders; delete files by name and empty folders with rmdir, or leave it and say what can go"
         return [Danger("delete folders with rm -r", why)]
     if any(target in _EVERYTHING for target in targets):
         return [Danger("rm *", "deletes all files here; name the files that are to go")]
