@@ -17,10 +17,18 @@ from harness_nb.notebook.parts import parts_of
 pytestmark = pytest.mark.browser
 
 GOLDEN = Path(__file__).parent.parent / "notebook" / "golden.ipynb"
-SAVE = """() => {
+SAVE = """async () => {
     window.saved = false;
-    jupyterapp.commands.execute("docmanager:save").then(() => (window.saved = true));
+    window.refused = "";
+    const context = jupyterapp.shell.currentWidget.context;
+    await context.ready;
+    jupyterapp.commands.execute("docmanager:save").then(
+        () => (window.saved = true),
+        (reason) => (window.refused = String(reason)),
+    );
 }"""
+DIALOG = "(document.querySelector('.jp-Dialog')?.textContent ?? '')"
+SAVES = 5
 
 
 def cells_of(path: Path) -> list[dict[str, Any]]:
@@ -30,15 +38,24 @@ def cells_of(path: Path) -> list[dict[str, Any]]:
 
 
 def save(page: Page) -> bool:
-    """Save as a person does, and overwrite where JupyterLab asks; whether it did."""
-    page.evaluate(SAVE)
-    buttons = "[...document.querySelectorAll('.jp-Dialog button')]"
-    page.wait_for_function(f"window.saved || {buttons}.some(button => button.textContent.includes('Overwrite'))")
-    asked = not page.evaluate("window.saved")
-    if asked:
-        page.click(".jp-Dialog button:has-text('Overwrite')")
-        page.wait_for_function("window.saved")
-    return asked
+    """Save as a person does, and overwrite where JupyterLab asks; whether it did.
+
+    A dialog about something else (a page that is still loading cannot save) is closed, and the person tries again.
+    """
+    for _ in range(SAVES):
+        page.evaluate(SAVE)
+        page.wait_for_function(f"window.saved || window.refused || {DIALOG}")
+        shown = page.evaluate(DIALOG)
+        if "Overwrite" in shown:
+            page.click(".jp-Dialog button:has-text('Overwrite')")
+            page.wait_for_function("window.saved")
+            return True
+        if page.evaluate("window.saved") and not shown:
+            return False
+        if shown:
+            page.keyboard.press("Escape")
+            page.wait_for_function(f"!({DIALOG})")
+    raise AssertionError(f"JupyterLab does not save: {shown or page.evaluate('window.refused')}")
 
 
 def write_in_cell(page: Page, number: int, text: str) -> None:
