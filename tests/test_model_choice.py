@@ -83,6 +83,7 @@ async def test_the_base_url_is_for_models_of_the_same_kind(tmp_path: Path, monke
 async def test_the_web_can_be_read_where_the_api_has_no_search(tmp_path: Path, spec: str) -> None:
     model = script(tmp_path) if spec == "scripted" else spec
     session = await Session.open(settings_for(tmp_path, model=model, base_url=LOCAL, web=True), DenyApprover())
+    assert session.model_name == model if spec != "scripted" else session.model_name.startswith("scripted:")
     await session.aclose()
 
 
